@@ -1,0 +1,81 @@
+//! The floor: the least that the kernel takes for a container, without any engine around it.
+//!
+//! New namespaces (mount, pid, ipc, uts, net, cgroup), a `volatile` overlay with one lower, its root
+//! pivoted to, a static program executed and waited for. No isolation beyond that, no cgroup, no
+//! streams, no result kept. It runs as a program of its own (`bench floor ...`), small and with one
+//! thread, because the size of a process shows in the time it takes to clone it.
+
+mod sys;
+
+use crate::measure::{Sample, output};
+use anyhow::{Context as _, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// The hidden word that runs the floor program.
+pub(crate) const WORD: &str = "floor";
+
+/// How much a container of the floor has.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    /// The root file system alone.
+    Bare,
+    /// The mounts that every container has: `/proc`, `/dev`, `/dev/pts`, `/dev/shm`, `/sys`.
+    Furnished,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Bare => "bare",
+            Kind::Furnished => "furnished",
+        }
+    }
+}
+
+/// Starts the floor program on a root file system and gives the times it took.
+pub(crate) fn measure(kind: Kind, root: &Path, count: usize) -> Result<Sample> {
+    let work = testkit::root().join("bench-floor");
+    let _ = std::fs::remove_dir_all(&work);
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args([WORD, kind.word()]).arg(root).arg(&work).arg(count.to_string());
+    let text = output(&mut command)?;
+    let times = text.lines().map(|line| Ok(Duration::from_nanos(line.parse()?)));
+    times.collect::<Result<Sample>>().context("the floor program prints numbers")
+}
+
+/// `bench floor <kind> <root> <work> <count>`: prints nanoseconds, a line for each start.
+pub(crate) fn program(words: &[String]) -> ExitCode {
+    match starts(words) {
+        Ok(times) => {
+            times.iter().for_each(|time| println!("{}", time.as_nanos()));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn starts(words: &[String]) -> Result<Vec<Duration>> {
+    let [kind, root, work, count] = words else {
+        anyhow::bail!("usage: bench floor bare|furnished <root> <work> <count>")
+    };
+    let furnished = kind == Kind::Furnished.word();
+    let (root, work) = (PathBuf::from(root), PathBuf::from(work));
+    let stage = work.join("stage");
+    std::fs::create_dir_all(&stage)?;
+    let mut times = Vec::new();
+    for number in 0..count.parse::<usize>()? {
+        let (upper, inner) = (work.join(format!("u{number}")), work.join(format!("w{number}")));
+        let begin = Instant::now();
+        std::fs::create_dir(&upper)?;
+        std::fs::create_dir(&inner)?;
+        let overlay = sys::overlay(&root, &upper, &inner).context("cannot make an overlay")?;
+        sys::run(overlay, &stage, furnished)?;
+        times.push(begin.elapsed());
+    }
+    Ok(times)
+}

@@ -1,0 +1,220 @@
+//! `Container`: a root file system, mounts and a configuration; what commands run in.
+//!
+//! The value is plain data and cheap to clone. Which tree a path belongs to (the root or a mount) is
+//! decided by [`Container::locate`] alone; every field that reads or writes a path goes through it.
+
+mod config;
+mod exec;
+mod files;
+mod from;
+mod mounts;
+mod outcome;
+mod run;
+mod streams;
+
+use crate::cache_volume::CacheVolume;
+use crate::directory::Directory;
+use crate::edit::Edit;
+use crate::expand::expand;
+use crate::file::File;
+use crate::paths;
+use crate::services::Services;
+use crate::tree::Tree;
+use graph::{Builder, Object};
+use outcome::Outcome;
+use protocol::Error;
+use std::sync::Arc;
+
+/// Search path where a container sets none.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A container, as a value.
+#[derive(Clone)]
+pub struct Container {
+    /// `os/arch[/variant]` as it was given.
+    platform: Arc<str>,
+    rootfs: Tree,
+    config: Arc<Config>,
+    mounts: Vec<MountPoint>,
+    /// Of the last command, if one has run.
+    last: Option<Arc<Outcome>>,
+}
+
+/// What an image says about running it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Config {
+    env: Vec<(String, String)>,
+    workdir: String,
+    user: String,
+    entrypoint: Vec<String>,
+    default_args: Vec<String>,
+    labels: Vec<(String, String)>,
+}
+
+/// Something mounted over the root file system.
+#[derive(Clone)]
+struct MountPoint {
+    /// Tidy and absolute.
+    path: String,
+    source: MountSource,
+    read_only: bool,
+}
+
+#[derive(Clone)]
+enum MountSource {
+    /// A directory; what commands write to it stays with the container value.
+    Directory(Tree),
+    /// One file, in a tree of its own under this name.
+    File {
+        tree: Tree,
+        name: String,
+    },
+    Cache {
+        volume: Arc<CacheVolume>,
+    },
+    Temporary {
+        size: Option<u64>,
+    },
+}
+
+/// Where a path of the container is kept.
+enum Place<'a> {
+    Root,
+    Mount(&'a MountPoint, usize),
+}
+
+impl Object for Container {
+    const TYPE: &'static str = "Container";
+}
+
+/// Adds the fields of `Container`.
+pub(crate) fn install(builder: &mut Builder) {
+    config::install(builder);
+    exec::install(builder);
+    files::install(builder);
+    from::install(builder);
+    mounts::install(builder);
+    streams::install(builder);
+}
+
+impl Container {
+    /// An empty container for a platform.
+    pub(crate) fn scratch(platform: &str) -> Self {
+        Self {
+            platform: platform.into(),
+            rootfs: Tree::empty(),
+            config: Arc::new(Config::default()),
+            mounts: vec![],
+            last: None,
+        }
+    }
+
+    fn with_config(&self, change: impl FnOnce(&mut Config)) -> Self {
+        let mut changed = self.clone();
+        change(Arc::make_mut(&mut changed.config));
+        changed
+    }
+
+    fn env(&self, name: &str) -> Option<&str> {
+        self.config.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The text, with variables replaced where that was asked for.
+    fn expanded(&self, text: &str, asked: bool) -> String {
+        if !asked {
+            return text.to_owned();
+        }
+        expand(text, &|name| self.env(name).map(str::to_owned))
+    }
+
+    /// A path argument, tidy and absolute.
+    fn absolute(&self, path: &str, expand: bool) -> String {
+        paths::absolute(&self.config.workdir, &self.expanded(path, expand))
+    }
+
+    /// The innermost mount that covers a path, and the path below it.
+    fn locate<'a, 'p>(&'a self, path: &'p str) -> (Place<'a>, &'p str) {
+        let covering = self
+            .mounts
+            .iter()
+            .enumerate()
+            .filter_map(|(index, mount)| Some((mount, index, paths::below(&mount.path, path)?)))
+            .max_by_key(|(mount, ..)| mount.path.len());
+        match covering {
+            Some((mount, index, rest)) => (Place::Mount(mount, index), rest),
+            None => (Place::Root, path.trim_start_matches('/')),
+        }
+    }
+
+    /// The directory at a path, wherever that is kept.
+    fn directory_at(&self, path: &str) -> Result<Directory, Error> {
+        match self.locate(path) {
+            (Place::Root, rest) => Ok(Directory::below(self.rootfs.clone(), rest)),
+            (Place::Mount(mount, _), rest) => match &mount.source {
+                MountSource::Directory(tree) => Ok(Directory::below(tree.clone(), rest)),
+                MountSource::File { .. } => {
+                    Err(Error::user(format!("path {path} is a file, not a directory")))
+                }
+                other => Err(other.unreadable(path)),
+            },
+        }
+    }
+
+    /// The file at a path, wherever that is kept.
+    fn file_at(&self, path: &str) -> Result<File, Error> {
+        match self.locate(path) {
+            (Place::Root, rest) => Ok(File::below(self.rootfs.clone(), rest)),
+            (Place::Mount(mount, _), rest) => match &mount.source {
+                MountSource::Directory(tree) => Ok(File::below(tree.clone(), rest)),
+                MountSource::File { tree, name } if rest.is_empty() => {
+                    Ok(File::below(tree.clone(), name).renamed(paths::name(path)))
+                }
+                MountSource::File { .. } => {
+                    Err(Error::user(format!("{path}: no such file or directory")))
+                }
+                other => Err(other.unreadable(path)),
+            },
+        }
+    }
+
+    /// Applies an edit to whatever is kept at `path`; `edit` gets the path below that.
+    async fn edit_at(
+        &self,
+        path: &str,
+        services: &Services,
+        edit: impl FnOnce(String) -> Edit,
+    ) -> Result<Self, Error> {
+        let mut changed = self.clone();
+        match self.locate(path) {
+            (Place::Root, rest) => {
+                changed.rootfs = self.rootfs.edited(edit(rest.to_owned()), services).await?;
+            }
+            (Place::Mount(mount, index), rest) => match &mount.source {
+                MountSource::Directory(tree) => {
+                    let tree = tree.edited(edit(rest.to_owned()), services).await?;
+                    changed.mounts[index].source = MountSource::Directory(tree);
+                }
+                MountSource::File { tree, name } if rest.is_empty() => {
+                    let (tree, name) =
+                        (tree.edited(edit(name.clone()), services).await?, name.clone());
+                    changed.mounts[index].source = MountSource::File { tree, name };
+                }
+                MountSource::File { .. } => {
+                    return Err(Error::user(format!("path {path} is below a mounted file")));
+                }
+                other => return Err(other.unreadable(path)),
+            },
+        }
+        Ok(changed)
+    }
+}
+
+impl MountSource {
+    /// Why a path in this mount can be neither read nor written from outside.
+    fn unreadable(&self, path: &str) -> Error {
+        match self {
+            Self::Cache { .. } => Error::user(format!("{path}: cannot retrieve path from cache")),
+            _ => Error::user(format!("{path}: cannot retrieve path from tmpfs")),
+        }
+    }
+}

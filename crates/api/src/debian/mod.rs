@@ -1,0 +1,217 @@
+//! Debian images: a root file system made of packages, from the archives the host trusts.
+//!
+//! [`Assembler::image`] is the way in. In order of reading: `host` (which archives, whose keys),
+//! `release` (what they signed), `plan` (which packages), `unpack` (each .deb a layer), `base` and
+//! `extend` (files together, then one run of dpkg in the sandbox, driven by `script`). Everything is
+//! remembered by what it was made from, so a second image downloads, unpacks and configures only
+//! what the first did not have, and an image that was made before needs neither network nor index.
+
+mod address;
+mod base;
+mod cache;
+mod configure;
+mod error;
+mod extend;
+mod host;
+mod locks;
+mod plan;
+mod release;
+mod report;
+mod script;
+#[cfg(test)]
+mod tests;
+mod unpack;
+
+pub use address::Address;
+pub use error::Error;
+pub use plan::Package;
+pub use report::{Report, Step};
+
+use cache::Cache;
+use fetch::Fetcher;
+use graph::Context;
+use host::Origin;
+use locks::Locks;
+use plan::Plan;
+use protocol::Digest;
+use sandbox::Sandbox;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Duration;
+use store::{Snapshot, Store, Target};
+use tokio::sync::Semaphore;
+
+/// Raised when equal plans may give another image.
+const FORMAT: u64 = 1;
+
+/// Where packages come from.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The host's configuration of apt: `/etc/apt`.
+    pub apt: PathBuf,
+    /// An archive, by URL or directory, instead of those that the host's apt uses.
+    pub mirror: Option<String>,
+    /// Keys that may sign an archive which names none itself.
+    pub keyring: Option<PathBuf>,
+    /// How old the state of a suite may grow.
+    pub refresh: Duration,
+    /// Folder for downloads, which several engines may share.
+    pub cache: PathBuf,
+}
+
+/// Makes Debian images.
+pub struct Assembler {
+    store: Store,
+    sandbox: Sandbox,
+    /// What the sandbox mounts onto.
+    targets: Vec<Target>,
+    fetcher: Fetcher,
+    settings: Settings,
+    cache: Cache,
+    locks: Locks,
+    /// One permit a processor: unpacking is decoding.
+    unpackers: Semaphore,
+    architecture: &'static str,
+}
+
+/// An image that is there.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// What the image is equal under: archives, keys and packages.
+    pub identity: Digest,
+    /// Its root file system.
+    pub snapshot: Snapshot,
+    /// Every package, with its exact version.
+    pub packages: Vec<Package>,
+    /// Whether nothing had to be made.
+    pub cached: bool,
+}
+
+impl Assembler {
+    /// Does nothing yet. `targets` are what the sandbox mounts onto in every root.
+    pub fn new(
+        store: Store,
+        sandbox: Sandbox,
+        targets: Vec<Target>,
+        fetcher: Fetcher,
+        settings: Settings,
+    ) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            store,
+            sandbox,
+            targets,
+            fetcher,
+            cache: Cache::new(settings.cache.clone()),
+            settings,
+            locks: Locks::default(),
+            unpackers: Semaphore::new(processors),
+            architecture: debian::native_architecture().unwrap_or_default(),
+        }
+    }
+
+    /// The image of an address, made now where it is not there; told as parts of the call's span.
+    pub async fn image(&self, address: &Address, cx: &Context) -> Result<Image, protocol::Error> {
+        let image = self.assemble(address, cx.span()).await?;
+        if image.cached {
+            cx.span().mark_cached();
+        }
+        Ok(image)
+    }
+
+    /// The image of an address, made now where it is not there.
+    pub async fn assemble(&self, address: &Address, report: &dyn Report) -> Result<Image, Error> {
+        if self.architecture.is_empty() {
+            return Err(Error::Architecture(std::env::consts::ARCH));
+        }
+        let origins = self.origins(address).await?;
+        let suites = origins.iter().map(|origin| self.suite(origin));
+        let suites = futures::future::try_join_all(suites).await?;
+        let plan = self.plan(address, &suites, report).await?;
+        let identity = identity(&plan, &plan.added, &origins);
+        let found = self.remembered(&identity);
+        let cached = found.is_some();
+        let snapshot = match found {
+            Some(snapshot) => snapshot,
+            None => self.make(&plan, &origins, report).await?,
+        };
+        let packages = plan.base.into_iter().chain(plan.added).collect();
+        Ok(Image { identity, snapshot, packages, cached })
+    }
+
+    async fn origins(&self, address: &Address) -> Result<Vec<Origin>, Error> {
+        let (settings, cache) = (self.settings.clone(), self.cache.clone());
+        let (suite, architecture) = (address.suite().to_owned(), self.architecture);
+        blocking(move || {
+            cache.prepare()?;
+            host::origins(&settings, &suite, architecture)
+        })
+        .await
+    }
+
+    fn remembered(&self, identity: &Digest) -> Option<Snapshot> {
+        let snapshot: Snapshot = postcard::from_bytes(&self.store.action(identity)?).ok()?;
+        self.store.has(&snapshot).then_some(snapshot)
+    }
+
+    async fn make(
+        &self,
+        plan: &Plan,
+        origins: &[Origin],
+        report: &dyn Report,
+    ) -> Result<Snapshot, Error> {
+        let base = identity(plan, &[], origins);
+        let base = self
+            .once(base, async { self.make_base(plan, origins, report).await })
+            .await?;
+        if plan.added.is_empty() {
+            return Ok(base);
+        }
+        let whole = identity(plan, &plan.added, origins);
+        self.once(whole, async { self.add(&base, plan, report).await }).await
+    }
+
+    /// Makes a snapshot unless it is there, one at a time, and remembers it.
+    async fn once(
+        &self,
+        key: Digest,
+        work: impl Future<Output = Result<Snapshot, Error>>,
+    ) -> Result<Snapshot, Error> {
+        let _only_one = self.locks.hold(key).await;
+        if let Some(snapshot) = self.remembered(&key) {
+            return Ok(snapshot);
+        }
+        let snapshot = work.await?;
+        self.store.put_action(key, encode(&snapshot)?);
+        Ok(snapshot)
+    }
+}
+
+/// What an image of these packages is equal under.
+fn identity(plan: &Plan, added: &[Package], origins: &[Origin]) -> Digest {
+    let mut digest = Digest::builder("debian:image");
+    digest.number(FORMAT).number(plan.date.cast_unsigned()).number(origins.len() as u64);
+    origins.iter().for_each(|origin| origin.digest_into(&mut digest));
+    for packages in [&plan.base[..], added] {
+        digest.number(packages.len() as u64);
+        for package in packages {
+            digest.bytes(&package.sha256).number(u64::from(package.automatic));
+        }
+    }
+    digest.finish()
+}
+
+fn encode(value: &impl Serialize) -> Result<Vec<u8>, Error> {
+    postcard::to_stdvec(value)
+        .map_err(|error| Error::Internal(format!("cannot encode a record: {error}")))
+}
+
+/// Runs blocking work off the async threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(failed) => Err(Error::Internal(format!("a worker thread failed: {failed}"))),
+    }
+}

@@ -1,0 +1,255 @@
+//! [`Edit`]: one change to a [`Tree`], as data.
+//!
+//! An edit is part of the identity of the tree it makes, so it holds only what was asked for. What
+//! depends on the tree below (an owner's name, a destination that may be a directory) is looked up
+//! when the edit is written.
+
+use crate::directory::Directory;
+use crate::file::File;
+use crate::owner::{self, OwnerSpec};
+use crate::services::Services;
+use protocol::{DigestBuilder, Error};
+use std::sync::Arc;
+use store::{CopyOptions, Editor, Owner, Remove, Snapshot, Store, View};
+
+/// One change to a tree.
+pub(crate) enum Edit {
+    /// Writes a file; parents are created.
+    NewFile {
+        /// Where.
+        path: String,
+        /// What.
+        contents: Arc<[u8]>,
+        /// Permission bits.
+        mode: u32,
+        /// Whose.
+        owner: OwnerSpec,
+    },
+    /// Makes a directory; parents are created.
+    NewDirectory {
+        /// Where.
+        path: String,
+        /// Permission bits.
+        mode: u32,
+        /// Whose.
+        owner: OwnerSpec,
+    },
+    /// Copies one file in.
+    CopyFile {
+        /// From.
+        source: File,
+        /// To; a directory keeps the source's name in it.
+        path: String,
+        /// Permission bits instead of the source's.
+        mode: Option<u32>,
+        /// Whose.
+        owner: OwnerSpec,
+    },
+    /// Copies a directory's contents in.
+    CopyDirectory {
+        /// From.
+        source: Directory,
+        /// To.
+        path: String,
+        /// What of it.
+        filter: Filter,
+        /// Permission bits instead of the source's.
+        mode: Option<u32>,
+        /// Whose.
+        owner: OwnerSpec,
+    },
+    /// Removes files or a directory; patterns are allowed, what is missing is fine.
+    Remove {
+        /// Which.
+        paths: Vec<String>,
+        /// Whether directories are meant.
+        directory: bool,
+    },
+}
+
+/// Which entries of a directory are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    /// Patterns of what to take; empty takes all.
+    pub include: Vec<String>,
+    /// Patterns of what to leave out; these win.
+    pub exclude: Vec<String>,
+    /// Whether `.gitignore` files in the tree apply.
+    pub gitignore: bool,
+}
+
+/// An edit whose sources are on disk.
+pub(crate) struct Prepared {
+    step: Step,
+    owner: OwnerSpec,
+}
+
+enum Step {
+    NewFile { path: String, contents: Arc<[u8]>, mode: u32 },
+    NewDirectory { path: String, mode: u32 },
+    CopyFile { source: Source, name: String, path: String, mode: Option<u32> },
+    CopyDirectory { source: Source, path: String, filter: Filter, mode: Option<u32> },
+    Remove { paths: Vec<String>, directory: bool },
+}
+
+struct Source {
+    view: View,
+    path: String,
+}
+
+impl Edit {
+    /// Feeds the identity of the edited tree.
+    pub(crate) fn digest_into(&self, digest: &mut DigestBuilder) {
+        match self {
+            Self::NewFile { path, contents, mode, owner } => {
+                digest.text("newFile").text(path).bytes(contents).number(u64::from(*mode));
+                owner.digest_into(digest);
+            }
+            Self::NewDirectory { path, mode, owner } => {
+                digest.text("newDirectory").text(path).number(u64::from(*mode));
+                owner.digest_into(digest);
+            }
+            Self::CopyFile { source, path, mode, owner } => {
+                digest.text("copyFile").digest(&source.known_identity()).text(path);
+                digest_mode(digest, *mode);
+                owner.digest_into(digest);
+            }
+            Self::CopyDirectory { source, path, filter, mode, owner } => {
+                digest.text("copyDirectory").digest(&source.known_identity()).text(path);
+                filter.digest_into(digest);
+                digest_mode(digest, *mode);
+                owner.digest_into(digest);
+            }
+            Self::Remove { paths, directory } => {
+                digest.text("remove").number(u64::from(*directory)).number(paths.len() as u64);
+                paths.iter().for_each(|path| {
+                    digest.text(path);
+                });
+            }
+        }
+    }
+
+    /// How deep sources nest unwritten below this edit.
+    pub(crate) fn nesting(&self) -> u32 {
+        match self {
+            Self::CopyFile { source, .. } => source.nesting_as_source(),
+            Self::CopyDirectory { source, .. } => source.nesting_as_source(),
+            _ => 0,
+        }
+    }
+
+    /// Writes the sources, so that [`Prepared::apply_all`] only has to copy.
+    pub(crate) async fn prepare(&self, services: &Services) -> Result<Prepared, Error> {
+        let (step, owner) = match self {
+            Self::NewFile { path, contents, mode, owner } => (
+                Step::NewFile { path: path.clone(), contents: contents.clone(), mode: *mode },
+                owner.clone(),
+            ),
+            Self::NewDirectory { path, mode, owner } => {
+                (Step::NewDirectory { path: path.clone(), mode: *mode }, owner.clone())
+            }
+            Self::CopyFile { source, path, mode, owner } => {
+                let snapshot = source.snapshot(services).await?;
+                let name = source.name().to_owned();
+                let source = Source::new(services, &snapshot, source.path());
+                (Step::CopyFile { source, name, path: path.clone(), mode: *mode }, owner.clone())
+            }
+            Self::CopyDirectory { source, path, filter, mode, owner } => {
+                let snapshot = source.snapshot(services).await?;
+                let source = Source::new(services, &snapshot, source.path());
+                let (path, filter) = (path.clone(), filter.clone());
+                (Step::CopyDirectory { source, path, filter, mode: *mode }, owner.clone())
+            }
+            Self::Remove { paths, directory } => {
+                (Step::Remove { paths: paths.clone(), directory: *directory }, OwnerSpec::Root)
+            }
+        };
+        Ok(Prepared { step, owner })
+    }
+}
+
+impl Prepared {
+    /// Writes edits on top of a snapshot, in as few layers as can be.
+    pub(crate) fn apply_all(
+        edits: &[Self],
+        base: Snapshot,
+        store: &Store,
+    ) -> Result<Snapshot, Error> {
+        let mut base = base;
+        let mut open: Option<Editor> = None;
+        for edit in edits {
+            // Names are looked up in the tree as it is before this edit.
+            if edit.owner.is_by_name()
+                && let Some(editor) = open.take()
+            {
+                base = editor.commit()?;
+            }
+            let view = store.view(&base);
+            let owner = edit.owner.resolve(&|path| owner::read_small_file(&view, path))?;
+            let mut editor = match open.take() {
+                Some(editor) => editor,
+                None => store.edit(&base)?,
+            };
+            edit.apply(&mut editor, owner)?;
+            open = Some(editor);
+        }
+        match open {
+            Some(editor) => Ok(editor.commit()?),
+            None => Ok(base),
+        }
+    }
+
+    fn apply(&self, editor: &mut Editor, owner: Option<Owner>) -> Result<(), Error> {
+        match &self.step {
+            Step::NewFile { path, contents, mode } => {
+                editor.new_file(path, contents, *mode, owner.unwrap_or_default())?;
+            }
+            Step::NewDirectory { path, mode } => {
+                editor.new_directory(path, *mode, owner.unwrap_or_default())?;
+            }
+            Step::CopyFile { source, name, path, mode } => {
+                let (mode, name) = (*mode, Some(name.clone()));
+                let options = CopyOptions { mode, owner, name, ..CopyOptions::default() };
+                editor.copy_file((&source.view, &source.path), path, &options)?;
+            }
+            Step::CopyDirectory { source, path, filter, mode } => {
+                let options = CopyOptions {
+                    mode: *mode,
+                    owner,
+                    include: filter.include.clone(),
+                    exclude: filter.exclude.clone(),
+                    gitignore: filter.gitignore,
+                    name: None,
+                };
+                editor.copy_tree((&source.view, &source.path), path, &options)?;
+            }
+            Step::Remove { paths, directory } => {
+                let kind = if *directory { Remove::Directory } else { Remove::File };
+                paths.iter().try_for_each(|path| editor.remove(path, kind))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Source {
+    fn new(services: &Services, snapshot: &Snapshot, path: &str) -> Self {
+        Self { view: services.store.view(snapshot), path: path.to_owned() }
+    }
+}
+
+impl Filter {
+    fn digest_into(&self, digest: &mut DigestBuilder) {
+        for patterns in [&self.include, &self.exclude] {
+            digest.number(patterns.len() as u64);
+            patterns.iter().for_each(|pattern| {
+                digest.text(pattern);
+            });
+        }
+        digest.number(u64::from(self.gitignore));
+    }
+}
+
+fn digest_mode(digest: &mut DigestBuilder, mode: Option<u32>) {
+    digest.number(mode.map_or(u64::MAX, u64::from));
+}

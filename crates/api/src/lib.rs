@@ -1,0 +1,106 @@
+//! The core types a user sees, a folder each: `Container`, `Directory`, `File`, `Host` and so on.
+//!
+//! Every field is an [`graph::Op`] in the file of its family; [`install`] lists them all. What an
+//! operation works with (store, sandbox, Debian assembly) comes from [`Services`], what it may ask
+//! of the caller's machine from [`host::Host`]. This crate opens no host path and reads no
+//! environment: both reach it through those two.
+
+mod cache_volume;
+mod container;
+pub mod debian;
+mod directory;
+mod edit;
+mod entries;
+mod expand;
+mod file;
+pub mod host;
+mod looks;
+mod modes;
+mod owner;
+mod paths;
+mod platform;
+mod query;
+mod scalars;
+mod service;
+mod services;
+mod tree;
+
+pub use container::Container;
+pub use directory::Directory;
+pub use file::File;
+pub use services::{Observable, Services};
+
+/// The whole schema: every field that published clients know, built or not. It is authoritative for
+/// types and defaults until each op has replaced its field; installing an op checks it against this.
+pub const SCHEMA: &str = include_str!("schema.graphql");
+
+/// Adds every operation of this crate to a graph.
+pub fn install(builder: &mut graph::Builder) {
+    query::install(builder);
+    container::install(builder);
+    directory::install(builder);
+    file::install(builder);
+    host::install(builder);
+    cache_volume::install(builder);
+    entries::install(builder);
+}
+
+#[cfg(test)]
+mod tests {
+    use graph::{CallRecord, Digest, Error, Graph, Memo};
+    use protocol::schema::TypeKind;
+    use std::sync::Arc;
+
+    /// Remembers nothing.
+    struct Forgetful;
+
+    impl Memo for Forgetful {
+        fn action(&self, _: &Digest) -> Option<Vec<u8>> {
+            None
+        }
+        fn put_action(&self, _: Digest, _: Vec<u8>) {}
+        fn remove_action(&self, _: &Digest) {}
+        fn call(&self, _: &Digest) -> Option<CallRecord> {
+            None
+        }
+        fn call_by_handle(&self, _: u64) -> Option<(Digest, CallRecord)> {
+            None
+        }
+        fn put_calls(&self, _: Vec<(Digest, CallRecord)>) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    fn graph() -> Arc<Graph> {
+        let mut builder = Graph::builder(crate::SCHEMA).expect("the schema parses");
+        crate::install(&mut builder);
+        builder.build(Arc::new(Forgetful), [7; 32]).expect("every op fits the schema")
+    }
+
+    #[test]
+    fn every_op_has_the_arguments_and_types_of_the_schema() {
+        graph();
+    }
+
+    #[test]
+    fn every_built_field_and_argument_is_described() {
+        let graph = graph();
+        let mut missing = vec![];
+        let objects = graph.schema().types.iter();
+        for (name, type_) in objects.filter(|(_, type_)| type_.kind == TypeKind::Object) {
+            for field in type_.fields.iter().filter(|field| field.implemented) {
+                let generic = field.name.starts_with("load") && field.name.ends_with("FromID")
+                    || matches!(field.name.as_str(), "id" | "node");
+                if field.description.is_empty() && !generic {
+                    missing.push(format!("{name}.{}", field.name));
+                }
+                for arg in &field.args {
+                    if arg.description.is_empty() && !generic {
+                        missing.push(format!("{name}.{}({})", field.name, arg.name));
+                    }
+                }
+            }
+        }
+        assert!(missing.is_empty(), "without a description: {missing:?}");
+    }
+}

@@ -1,0 +1,6 @@
+//! Custom scalars: text with a meaning.
+
+graph::scalar! {
+    /// `os/arch[/variant]`, e.g. `linux/amd64`.
+    pub(crate) Platform
+}

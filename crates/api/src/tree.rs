@@ -1,0 +1,148 @@
+//! [`Tree`]: an immutable file tree whose bytes may not have been written yet.
+//!
+//! A tree has an identity, known at once, and a snapshot, made when somebody needs the bytes. File
+//! operations stack up as [`Edit`]s and are written together, in one layer, when the first reader or
+//! exec comes; an exec that is a cache hit never writes them at all.
+//!
+//! Chains of edits are walked in loops, never by recursion: pipelines of many thousand steps are
+//! ordinary. Sources of copies nest by recursion, so they are settled before they nest deep.
+
+use crate::edit::{Edit, Prepared};
+use crate::services::Services;
+use protocol::{Digest, Error};
+use std::sync::Arc;
+use store::Snapshot;
+use tokio::sync::OnceCell;
+
+/// How deep sources of copies may nest unwritten. Writing them recurses once a level.
+const MAX_UNWRITTEN_NESTING: u32 = 32;
+
+/// A file tree: cheap to clone, compared by identity.
+#[derive(Clone)]
+pub(crate) struct Tree(Arc<Node>);
+
+struct Node {
+    /// Unset only for trees taken out of an object, until their content is hashed.
+    identity: OnceCell<Digest>,
+    snapshot: OnceCell<Snapshot>,
+    origin: Option<Origin>,
+    nesting: u32,
+}
+
+/// What an unwritten tree is made from.
+struct Origin {
+    parent: Tree,
+    edit: Edit,
+}
+
+impl Tree {
+    /// The empty directory.
+    pub(crate) fn empty() -> Self {
+        Self::settled(Digest::builder("tree:empty").finish(), Snapshot::empty())
+    }
+
+    /// A tree that exists and whose identity is known: an image, an import, the result of an exec.
+    pub(crate) fn settled(identity: Digest, snapshot: Snapshot) -> Self {
+        Self(Arc::new(Node {
+            identity: OnceCell::new_with(Some(identity)),
+            snapshot: OnceCell::new_with(Some(snapshot)),
+            origin: None,
+            nesting: 0,
+        }))
+    }
+
+    /// A tree taken out of an object. It is known by its content, hashed when that is first needed,
+    /// so that two execs which leave equal trees share what is built on them.
+    pub(crate) fn taken_out(snapshot: Snapshot) -> Self {
+        Self(Arc::new(Node {
+            identity: OnceCell::new(),
+            snapshot: OnceCell::new_with(Some(snapshot)),
+            origin: None,
+            nesting: 0,
+        }))
+    }
+
+    /// This tree with one more edit.
+    pub(crate) async fn edited(&self, edit: Edit, services: &Services) -> Result<Self, Error> {
+        let mut digest = Digest::builder("tree:edit");
+        digest.digest(&self.identity(services).await?);
+        edit.digest_into(&mut digest);
+        let nesting = self.0.nesting.max(edit.nesting());
+        Ok(Self(Arc::new(Node {
+            identity: OnceCell::new_with(Some(digest.finish())),
+            snapshot: OnceCell::new(),
+            origin: Some(Origin { parent: self.clone(), edit }),
+            nesting,
+        })))
+    }
+
+    /// What the tree is equal under.
+    pub(crate) async fn identity(&self, services: &Services) -> Result<Digest, Error> {
+        let hash = || async {
+            let snapshot = self.snapshot(services).await?;
+            let store = services.store.clone();
+            services.blocking(move || store.tree_digest(&snapshot)).await
+        };
+        self.0.identity.get_or_try_init(hash).await.copied()
+    }
+
+    /// The bytes, written now if they were not.
+    pub(crate) async fn snapshot(&self, services: &Services) -> Result<Snapshot, Error> {
+        let write = || async {
+            let (base, edits) = self.unwritten();
+            let base = base.0.snapshot.get().cloned().unwrap_or_default();
+            let mut prepared = Vec::with_capacity(edits.len());
+            for edit in edits {
+                prepared.push(Box::pin(edit.prepare(services)).await?);
+            }
+            let store = services.store.clone();
+            services.blocking(move || Prepared::apply_all(&prepared, base, &store)).await
+        };
+        self.0.snapshot.get_or_try_init(write).await.cloned()
+    }
+
+    /// A form of this tree that may be named as the source of a copy: its identity is known, and it
+    /// is written when too much would nest otherwise.
+    pub(crate) async fn as_source(&self, services: &Services) -> Result<Self, Error> {
+        let identity = self.identity(services).await?;
+        if self.0.nesting < MAX_UNWRITTEN_NESTING {
+            return Ok(self.clone());
+        }
+        Ok(Self::settled(identity, self.snapshot(services).await?))
+    }
+
+    /// The nearest written ancestor and the edits between it and this tree, oldest first.
+    fn unwritten(&self) -> (&Tree, Vec<&Edit>) {
+        let mut edits = Vec::new();
+        let mut tree = self;
+        while tree.0.snapshot.get().is_none() {
+            let Some(origin) = &tree.0.origin else { break };
+            edits.push(&origin.edit);
+            tree = &origin.parent;
+        }
+        edits.reverse();
+        (tree, edits)
+    }
+
+    /// One more level of nesting than this tree has, for an edit that copies from it.
+    pub(crate) fn nesting_as_source(&self) -> u32 {
+        if self.0.snapshot.initialized() { 0 } else { self.0.nesting + 1 }
+    }
+
+    /// The identity, for a tree that went through [`Tree::as_source`].
+    pub(crate) fn known_identity(&self) -> Digest {
+        *self.0.identity.get().expect("a source has its identity before it is named in an edit")
+    }
+}
+
+impl Drop for Node {
+    /// Takes a chain of edits apart in a loop; the derived drop would recurse once an edit.
+    fn drop(&mut self) {
+        let mut next = self.origin.take().map(|origin| origin.parent);
+        while let Some(Tree(node)) = next {
+            next = Arc::into_inner(node)
+                .and_then(|mut node| node.origin.take())
+                .map(|origin| origin.parent);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! [`Context`]: what every command has at hand, and [`Work`]: a session with its display.
+
+use crate::environment::Environment;
+use crate::error::{Error, Kind};
+use crate::globals::{DisplayChoice, GlobalArgs};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::progress::{Finish, Progress};
+use client::{Session, SessionOptions};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tui::{Display, Mode, Settings, Stream};
+
+/// How long an interrupted session may take to stop what runs: the engine's own grace and a bit.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+
+/// What every command has at hand.
+pub(crate) struct Context {
+    pub(crate) environment: Environment,
+    pub(crate) globals: GlobalArgs,
+    pub(crate) output: Output,
+}
+
+impl Context {
+    /// Checks the global flags and enters the working directory.
+    pub(crate) fn new(mut environment: Environment, globals: GlobalArgs) -> Result<Self, Error> {
+        globals.check()?;
+        let output = Output::new(environment.no_color);
+        let given = globals.shared.workdir.clone().filter(|path| !path.as_os_str().is_empty());
+        let variable = Some(&environment.workdir).filter(|path| !path.is_empty());
+        if let Some(path) = given.or_else(|| variable.map(PathBuf::from)) {
+            environment.client.workdir = enter(&path)?;
+        }
+        if globals.wants_web() {
+            output.warning("`--web` has nothing to open: there is no cloud to send a trace to");
+        }
+        Ok(Self { environment, globals, output })
+    }
+
+    /// Prints a hint about an older form, unless silence was asked for.
+    pub(crate) fn deprecated(&self, text: &str) {
+        if !self.globals.is_silent(&self.environment) {
+            self.output.note(&format!("{} {text}", self.output.paint().blue("hint:")));
+        }
+    }
+
+    /// How progress is to be shown, for a command with this verbosity of its own.
+    pub(crate) fn display_choice(&self, base: i32) -> Result<DisplayChoice, Error> {
+        self.globals.display(&self.environment, base, self.output.stderr_is_terminal())
+    }
+
+    /// The absolute form of a path that was typed.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        self.environment.client.workdir.join(path)
+    }
+
+    /// Opens a session.
+    pub(crate) async fn open(&self) -> Result<Work, Error> {
+        let mut interrupt = Interrupt::new()?;
+        let options = SessionOptions::default();
+        match interrupt.or(client::connect(&self.environment.client, options)).await {
+            Ok(session) => {
+                Ok(Work { session, interrupt, progress: None, output: self.output, told: false })
+            }
+            Err(error) => {
+                tell_if_interrupted(&error, &self.output);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A session that a command works with.
+pub(crate) struct Work {
+    pub(crate) session: Session,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) progress: Option<Progress>,
+    output: Output,
+    told: bool,
+}
+
+impl Work {
+    /// Begins to show progress.
+    pub(crate) fn show(&mut self, choice: DisplayChoice) {
+        if choice.mode == Mode::Silent {
+            return;
+        }
+        let settings = Settings {
+            mode: choice.mode,
+            level: choice.level,
+            debug: choice.debug,
+            paint: self.output.paint(),
+            size: Box::new(tui::stderr_size),
+        };
+        let (stdout, stderr) = (Box::new(std::io::stdout()), Box::new(std::io::stderr()));
+        let display = Display::new(settings, stdout, stderr);
+        self.progress = Some(Progress::start(self.session.events(), display));
+    }
+
+    /// Prints a line beside the display, which is not disturbed by it.
+    pub(crate) async fn tell(&mut self, line: &str) {
+        self.told = true;
+        match &self.progress {
+            Some(progress) => {
+                let bytes = format!("{line}\n").into_bytes();
+                progress.printer().print(Stream::Stderr, bytes).await;
+            }
+            None => self.output.note(line),
+        }
+    }
+
+    /// Ends the session when what it made is safe, then the display. `failed` says how the command
+    /// itself went.
+    pub(crate) async fn end<T>(
+        mut self,
+        result: Result<T, Error>,
+        failed: bool,
+    ) -> Result<T, Error> {
+        if let Err(error @ Error { kind: Kind::Interrupted, .. }) = result {
+            return Err(self.abandon(error).await);
+        }
+        let closed = self.interrupt.or(self.session.close()).await;
+        let how = if failed { Finish::Failed } else { Finish::Succeeded };
+        let shown = match self.progress.take() {
+            Some(progress) => progress.finish(how).await,
+            None => tui::Shown::default(),
+        };
+        match (result, closed) {
+            (Err(mut error), _) => {
+                error.shown = shown;
+                Err(error)
+            }
+            (Ok(_), Err(error)) => {
+                tell_if_interrupted(&error, &self.output);
+                Err(error.within("the session did not end well"))
+            }
+            (Ok(value), Ok(())) => Ok(value),
+        }
+    }
+
+    async fn abandon(mut self, error: Error) -> Error {
+        if let Some(progress) = self.progress.take() {
+            progress.finish(Finish::Interrupted).await;
+        }
+        if !self.told {
+            tell_if_interrupted(&error, &self.output);
+        }
+        tokio::select! {
+            _ = tokio::time::timeout(STOP_LIMIT, self.session.close()) => {}
+            () = self.interrupt.pressed() => {}
+        }
+        error
+    }
+}
+
+fn tell_if_interrupted(error: &Error, output: &Output) {
+    if matches!(error.kind, Kind::Interrupted) {
+        output.note("Interrupted: stopping what runs. Press Ctrl-C again to leave at once.");
+    }
+}
+
+fn enter(path: &Path) -> Result<PathBuf, Error> {
+    let cannot = |error: std::io::Error| {
+        Error::user(format!("cannot change to directory `{}`: {error}", path.display()))
+    };
+    std::env::set_current_dir(path).map_err(cannot)?;
+    std::env::current_dir().map_err(cannot)
+}

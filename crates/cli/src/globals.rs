@@ -1,0 +1,339 @@
+//! Flags that every command takes, before or after its name.
+//!
+//! Each command flattens them rather than inheriting them, because `version` gives `-q` another
+//! meaning. [`GlobalArgs`] is what was typed; [`GlobalArgs::display`] and the others say what it
+//! means. A flag for something that is still to come is an error when it is used, never ignored.
+
+use crate::environment::Environment;
+use crate::error::Error;
+use clap::{ArgAction, Args};
+use std::path::PathBuf;
+use tui::Mode;
+
+/// Flags that every command takes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "INHERITED OPTIONS")]
+pub(crate) struct GlobalArgs {
+    /// All but `-q`
+    #[command(flatten)]
+    pub(crate) shared: SharedArgs,
+    /// Reduce verbosity (show progress, clean up at the end)
+    #[arg(short, long, action = ArgAction::Count)]
+    pub(crate) quiet: u8,
+}
+
+/// Flags that every command takes in the same meaning.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "INHERITED OPTIONS")]
+pub(crate) struct SharedArgs {
+    /// Apply changes without asking when a changeset is returned
+    #[arg(short = 'y', long)]
+    auto_apply: bool,
+    /// Show debug logs and full verbosity
+    #[arg(short, long)]
+    pub(crate) debug: bool,
+    /// Apply the named workspace environment overlay
+    #[arg(long, value_name = "string")]
+    env: Option<String>,
+    /// Spawn a terminal when a container exec fails
+    #[arg(short, long)]
+    interactive: bool,
+    /// Command of that terminal
+    #[arg(long, value_name = "string", default_value = "/bin/sh")]
+    interactive_command: Option<String>,
+    /// Lock lookup mode: disabled, live, pinned or frozen
+    #[arg(long, value_name = "string", default_value = "disabled")]
+    #[arg(value_parser = ["disabled", "live", "pinned", "frozen"])]
+    lock: Option<String>,
+    /// Leave the display running after completion
+    #[arg(short = 'E', long)]
+    no_exit: bool,
+    /// Cloud org of cloud commands
+    #[arg(long, value_name = "string")]
+    org: Option<String>,
+    /// Progress format: auto, plain, tty, dots, logs or report
+    #[arg(long, value_name = "string", default_value = "auto")]
+    #[arg(value_parser = ["auto", "plain", "tty", "dots", "logs", "report"])]
+    progress: Option<String>,
+    /// Show no progress at all
+    #[arg(short, long)]
+    silent: bool,
+    /// Increase verbosity (-vv or -vvv for more)
+    #[arg(short, long, action = ArgAction::Count)]
+    verbose: u8,
+    /// Open the trace in a web browser
+    #[arg(short, long)]
+    web: bool,
+    /// Workspace location (local path or git reference)
+    #[arg(short = 'W', long, value_name = "string")]
+    workspace: Option<String>,
+    /// Run an experimental release from a git reference
+    #[arg(long, value_name = "string")]
+    x_release: Option<String>,
+    /// Change to this directory first
+    #[arg(long, value_name = "string", hide = true)]
+    pub(crate) workdir: Option<PathBuf>,
+}
+
+/// Which module a command loads.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ModuleArgs {
+    /// URLs of remote modules that may use LLM APIs, or `all`
+    #[arg(long, value_name = "strings", value_delimiter = ',')]
+    allow_llm: Vec<String>,
+    /// Load the module runtime eagerly
+    #[arg(long)]
+    eager_runtime: bool,
+    /// Use a one-off module (local path or git reference); `core` is the core API
+    #[arg(short = 'm', long, alias = "mod", value_name = "string")]
+    load_module: Option<String>,
+}
+
+/// Whether a command loads a module at all.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct NoModuleArgs {
+    /// Load no module: use the core API
+    #[arg(short = 'M', long, alias = "no-mod", conflicts_with = "load_module")]
+    pub(crate) no_load_module: bool,
+}
+
+/// What is shown, and how much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DisplayChoice {
+    pub(crate) mode: Mode,
+    pub(crate) level: i32,
+    pub(crate) debug: bool,
+}
+
+impl GlobalArgs {
+    /// These flags after those: what is typed later wins, counts add up.
+    #[must_use]
+    pub(crate) fn after(self, earlier: Self) -> Self {
+        let (late, early) = (self.shared, earlier.shared);
+        Self {
+            quiet: self.quiet.saturating_add(earlier.quiet),
+            shared: SharedArgs {
+                auto_apply: late.auto_apply || early.auto_apply,
+                debug: late.debug || early.debug,
+                env: late.env.or(early.env),
+                interactive: late.interactive || early.interactive,
+                interactive_command: chosen(
+                    late.interactive_command,
+                    early.interactive_command,
+                    "/bin/sh",
+                ),
+                lock: chosen(late.lock, early.lock, "disabled"),
+                no_exit: late.no_exit || early.no_exit,
+                org: late.org.or(early.org),
+                progress: chosen(late.progress, early.progress, "auto"),
+                silent: late.silent || early.silent,
+                verbose: late.verbose.saturating_add(early.verbose),
+                web: late.web || early.web,
+                workspace: late.workspace.or(early.workspace),
+                x_release: late.x_release.or(early.x_release),
+                workdir: late.workdir.or(early.workdir),
+            },
+        }
+    }
+
+    /// Refuses flags for what is still to come.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let shared = &self.shared;
+        let lock = shared.lock.as_deref().is_some_and(|mode| mode != "disabled");
+        let used = [
+            (shared.env.is_some(), "--env"),
+            (shared.interactive, "--interactive"),
+            (lock, "--lock"),
+            (shared.no_exit, "--no-exit"),
+            (shared.workspace.is_some(), "--workspace"),
+            (shared.x_release.is_some(), "--x-release"),
+        ];
+        match used.iter().find(|(used, _)| *used) {
+            Some((_, flag)) => Err(Error::not_available(format_args!("`{flag}`"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether nothing but results and errors is to be printed.
+    pub(crate) fn is_silent(&self, environment: &Environment) -> bool {
+        self.shared.silent || is_true(&environment.silent)
+    }
+
+    /// Whether the trace is to be opened.
+    pub(crate) fn wants_web(&self) -> bool {
+        self.shared.web
+    }
+
+    /// How progress is to be shown. `base` is the verbosity of the command without flags.
+    pub(crate) fn display(
+        &self,
+        environment: &Environment,
+        base: i32,
+        terminal: bool,
+    ) -> Result<DisplayChoice, Error> {
+        let base = if environment.is_legacy() { base.max(1) } else { base };
+        let quiet = match self.quiet {
+            0 => environment.quiet.parse().unwrap_or(0),
+            quiet => quiet,
+        };
+        let level = base + i32::from(self.shared.verbose) - i32::from(quiet);
+        let mode = self.mode(environment, terminal)?;
+        Ok(DisplayChoice { mode, level, debug: self.shared.debug })
+    }
+
+    fn mode(&self, environment: &Environment, terminal: bool) -> Result<Mode, Error> {
+        if self.is_silent(environment) {
+            return Ok(Mode::Silent);
+        }
+        let flag = self.shared.progress.as_deref().unwrap_or("auto");
+        let name = match (flag, environment.progress.as_str()) {
+            ("auto", "") => "auto",
+            ("auto", variable) => variable,
+            (flag, _) => flag,
+        };
+        match name {
+            "auto" if terminal => Ok(Mode::Live),
+            "auto" | "plain" => Ok(Mode::Plain),
+            "tty" if terminal => Ok(Mode::Live),
+            "tty" => Err(Error::user("progress format `tty` needs a terminal")),
+            "dots" => Ok(Mode::Dots),
+            "logs" => Ok(Mode::Logs),
+            "report" => Ok(Mode::Report),
+            other => Err(Error::user(format!(
+                "unknown progress format `{other}`: use auto, plain, tty, dots, logs or report"
+            ))),
+        }
+    }
+}
+
+impl ModuleArgs {
+    /// These flags after those.
+    #[must_use]
+    pub(crate) fn after(self, earlier: Self) -> Self {
+        let mut allow_llm = earlier.allow_llm;
+        allow_llm.extend(self.allow_llm);
+        Self {
+            allow_llm,
+            eager_runtime: self.eager_runtime || earlier.eager_runtime,
+            load_module: self.load_module.or(earlier.load_module),
+        }
+    }
+
+    /// Whether the core API was asked for by name. Any other module is still to come.
+    pub(crate) fn names_core(&self) -> Result<bool, Error> {
+        if !self.allow_llm.is_empty() {
+            return Err(Error::not_available("`--allow-llm`"));
+        }
+        if self.eager_runtime {
+            return Err(Error::not_available("`--eager-runtime`"));
+        }
+        match self.load_module.as_deref() {
+            None => Ok(false),
+            Some("core") => Ok(true),
+            Some(module) => {
+                let what = format!("loading a module (`{module}`)");
+                Err(Error::not_available(what).with_hint("`-m core` is the core API"))
+            }
+        }
+    }
+}
+
+/// The later value unless it is only the default.
+fn chosen(late: Option<String>, early: Option<String>, default: &str) -> Option<String> {
+    match (late, early) {
+        (Some(late), Some(early)) if late == default => Some(early),
+        (late, early) => late.or(early),
+    }
+}
+
+fn is_true(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "1" | "t" | "true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        globals: GlobalArgs,
+        #[command(flatten)]
+        modules: ModuleArgs,
+    }
+
+    fn typed(words: &[&str]) -> Typed {
+        Typed::parse_from(std::iter::once(&"ci-tool").chain(words))
+    }
+
+    fn mode(words: &[&str], variable: &str, terminal: bool) -> String {
+        let environment = Environment { progress: variable.into(), ..Environment::default() };
+        match typed(words).globals.display(&environment, 1, terminal) {
+            Ok(choice) => format!("{:?} {}", choice.mode, choice.level),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn progress_format_comes_from_flag_then_variable_then_terminal() {
+        for (words, variable, terminal, expected) in [
+            (&[][..], "", true, "Live 1"),
+            (&[], "", false, "Plain 1"),
+            (&[], "report", true, "Report 1"),
+            (&["--progress=dots", "-vv"], "report", true, "Dots 3"),
+            (&["--progress", "logs", "-q"], "", false, "Logs 0"),
+            (&["--progress=tty"], "", false, "progress format `tty` needs a terminal"),
+            (&["-s", "--progress=plain", "-qq"], "", true, "Silent -1"),
+        ] {
+            assert_eq!(mode(words, variable, terminal), expected, "{words:?} {variable}");
+        }
+        assert!(mode(&[], "fancy", true).contains("unknown progress format `fancy`"));
+    }
+
+    #[test]
+    fn variables_are_defaults() {
+        let environment =
+            Environment { silent: "TRUE".into(), quiet: "2".into(), ..Environment::default() };
+        let choice = typed(&[]).globals.display(&environment, 0, true).unwrap();
+        assert_eq!((choice.mode, choice.level), (Mode::Silent, -2));
+        let choice = typed(&["-q"]).globals.display(&environment, 0, true).unwrap();
+        assert_eq!(choice.level, -1);
+        let legacy = Environment { command_set: "legacy".into(), ..Environment::default() };
+        assert_eq!(typed(&[]).globals.display(&legacy, 0, true).unwrap().level, 1);
+    }
+
+    #[test]
+    fn later_flags_win_and_counts_add_up() {
+        let early = typed(&["-v", "--progress=plain", "--workdir=/a"]).globals;
+        let late = typed(&["-vv", "-d"]).globals.after(early.clone());
+        let environment = Environment::default();
+        let expected = DisplayChoice { mode: Mode::Plain, level: 3, debug: true };
+        assert_eq!(late.display(&environment, 0, true).unwrap(), expected);
+        assert_eq!(late.shared.workdir, Some("/a".into()));
+        let late = typed(&["--progress=dots"]).globals.after(early);
+        assert_eq!(late.display(&environment, 0, true).unwrap().mode, Mode::Dots);
+    }
+
+    #[test]
+    fn what_is_still_to_come_is_an_error_when_used() {
+        for word in ["--env=x", "-i", "--lock=live", "-E", "-W=.", "--x-release=main"] {
+            let error = typed(&[word]).globals.check().unwrap_err().to_string();
+            assert!(error.ends_with("is not available yet"), "{word}: {error}");
+        }
+        for word in ["-y", "--org=x", "--lock=disabled", "-w", "--interactive-command=bash"] {
+            typed(&[word]).globals.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn only_the_core_module_exists() {
+        assert!(!typed(&[]).modules.names_core().unwrap());
+        assert!(typed(&["-m", "core"]).modules.names_core().unwrap());
+        assert!(typed(&["--mod=core"]).modules.names_core().unwrap());
+        for word in ["-m=./x", "--allow-llm=all", "--eager-runtime"] {
+            let error = typed(&[word]).modules.names_core().unwrap_err().to_string();
+            assert!(error.ends_with("is not available yet"), "{word}: {error}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! [`ClientEnvironment`]: everything a client takes from its surroundings, as plain values.
+//!
+//! The environment is read once, in `main.rs`, and handed in here through a look-up function, so
+//! that a test can give a client any surroundings it likes.
+
+use config::paths::Variables;
+use protocol::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What a client knows of its surroundings.
+#[derive(Clone, Debug, Default)]
+pub struct ClientEnvironment {
+    /// Where state and settings live.
+    pub variables: Variables,
+    /// Address of an engine to use instead of one's own; empty is none.
+    pub engine: String,
+    /// Port of a session to join; empty is none.
+    pub session_port: String,
+    /// Token of a session to join; empty is none.
+    pub session_token: String,
+    /// Filter of the log of an engine that this client starts; empty leaves it to the engine.
+    pub log: String,
+    /// The program to start an engine with: this one.
+    pub program: PathBuf,
+    /// The working directory: relative paths start here.
+    pub workdir: PathBuf,
+}
+
+impl ClientEnvironment {
+    /// Takes what it needs from `lookup`, which gives the value of an environment variable.
+    pub fn from_lookup(
+        lookup: &dyn Fn(&str) -> Option<OsString>,
+        program: PathBuf,
+        workdir: PathBuf,
+    ) -> Self {
+        let path = |name: &str| lookup(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let text = |name: &str| {
+            lookup(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        Self {
+            variables: Variables {
+                home: path("HOME"),
+                xdg_state_home: path("XDG_STATE_HOME"),
+                xdg_config_home: path("XDG_CONFIG_HOME"),
+                state_dir: path(env::STATE_DIR),
+                user_config: path(env::CONFIG),
+                engine_config: path(env::ENGINE_CONFIG),
+            },
+            engine: text(env::ENGINE),
+            session_port: text(env::SESSION_PORT),
+            session_token: text(env::SESSION_TOKEN),
+            log: text(env::LOG),
+            program,
+            workdir,
+        }
+    }
+
+    /// The user's home folder as text; empty when there is none.
+    pub(crate) fn home(&self) -> String {
+        let home = self.variables.home.as_deref();
+        home.map(|home| home.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,132 @@
+//! Why an engine or a session cannot be reached.
+
+use protocol::ErrorKind;
+use std::io;
+use std::path::PathBuf;
+
+/// Why an engine or a session cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not an address we know.
+    #[error("`{0}` is no address of an engine")]
+    BadAddress(String),
+    /// An address of a sort that is not built yet.
+    #[error("engines at `{0}://` addresses come later")]
+    AddressLater(String),
+    /// No folder to keep state in.
+    #[error(transparent)]
+    NoHome(#[from] config::paths::NoHome),
+    /// The path of the socket does not fit into a socket address.
+    #[error("the path of the engine's socket is too long for the system: `{0}`")]
+    SocketPathTooLong(PathBuf),
+    /// Nobody listens.
+    #[error("no engine listens at `{path}`: {source}")]
+    Absent {
+        /// The socket.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It listened and closed the connection without a greeting.
+    #[error("the engine at `{0}` closed the connection while it was greeted")]
+    Gone(PathBuf),
+    /// It is somebody else's.
+    #[error("the engine at `{path}` runs as user {uid}, who is neither you nor root")]
+    Foreign {
+        /// The socket.
+        path: PathBuf,
+        /// Who runs it.
+        uid: u32,
+    },
+    /// It said something that is no greeting.
+    #[error("what listens at `{0}` is no engine")]
+    NotAnEngine(PathBuf),
+    /// It does not want us.
+    #[error(transparent)]
+    Refused(protocol::Error),
+    /// The state folder cannot be used.
+    #[error("cannot use `{path}`: {source}")]
+    State {
+        /// Which file or folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The engine program does not start.
+    #[error("cannot start the engine with `{program}`: {source}")]
+    Spawn {
+        /// Which program.
+        program: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The engine ended before it answered.
+    #[error("the engine ended while it started ({status}){}", with_log(.log))]
+    Died {
+        /// How it ended.
+        status: String,
+        /// The last lines of its log.
+        log: Vec<String>,
+        /// Where its log is.
+        log_file: PathBuf,
+    },
+    /// The engine does not answer.
+    #[error("the engine did not answer within {seconds} s{}", with_log(.log))]
+    Slow {
+        /// How long we waited.
+        seconds: u64,
+        /// The last lines of its log.
+        log: Vec<String>,
+        /// Where its log is.
+        log_file: PathBuf,
+    },
+    /// The connection broke.
+    #[error("the engine is gone: {0}")]
+    Lost(String),
+    /// The session's environment variables make no sense.
+    #[error("cannot join the session: {0}")]
+    Join(String),
+    /// The session has no such thing because it was joined.
+    #[error("a session that was joined over its endpoint has no {0}")]
+    NotInJoined(&'static str),
+    /// An answer that is not in the agreed form.
+    #[error("the engine answered in an unknown form: {0}")]
+    BadAnswer(String),
+}
+
+fn with_log(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("\n  {line}")).collect()
+}
+
+impl Error {
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::BadAddress(_) => "write it like `unix:///run/ci-tool.sock`".into(),
+            Self::SocketPathTooLong(_) => {
+                "choose a shorter path for the state folder with CITOOL_STATE_DIR".into()
+            }
+            Self::Died { log_file, .. } | Self::Slow { log_file, .. } => {
+                format!("the engine's whole log is `{}`", log_file.display())
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl From<Error> for protocol::Error {
+    fn from(error: Error) -> Self {
+        let kind = match &error {
+            Error::Refused(refusal) => return refusal.clone(),
+            Error::BadAddress(_) | Error::Join(_) | Error::NotInJoined(_) => ErrorKind::User,
+            Error::AddressLater(_) => ErrorKind::NotImplemented,
+            Error::BadAnswer(_) => ErrorKind::Internal,
+            _ => ErrorKind::Environment,
+        };
+        let hint = error.hint();
+        let plain = Self::new(kind, error.to_string());
+        match hint {
+            Some(hint) => plain.with_hint(hint),
+            None => plain,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What the client serves to the engine: the files of its host.
+//!
+//! The engine asks on the session's second connection, in the words of `protocol::attach`. Paths are
+//! as the user typed them and are resolved here, against the client's working directory and home:
+//! the engine may be on another machine. Whatever fails is answered with a [`protocol::Error`] that
+//! names the path; nothing is left out silently.
+
+mod filter;
+mod find_up;
+mod gitignore;
+mod read;
+mod write;
+
+use crate::connect::Connection;
+use crate::session::{Body, full};
+use bytes::Bytes;
+use futures::stream;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use protocol::attach::{FIND_UP_PATH, FindUpRequest, READ_PATH, ReadRequest, WRITE_PATH};
+use protocol::session::ClientSettings;
+use protocol::{Error, ErrorKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::convert::Infallible;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Longest accepted head of a request.
+const MAX_REQUEST_BYTES: usize = 4 << 20;
+/// Chunks of an answer that may wait to be sent.
+const WAITING_CHUNKS: usize = 4;
+
+/// Serves the host's files on a greeted connection until the engine closes it.
+pub(crate) async fn serve(connection: Connection, settings: &ClientSettings) {
+    let host = Arc::new(HostPaths::new(settings));
+    let service = service_fn(move |request| {
+        let host = host.clone();
+        async move { Ok::<_, Infallible>(answer(&host, request).await) }
+    });
+    let served = http2::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(connection), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "the connection that serves files broke");
+    }
+}
+
+async fn answer(host: &Arc<HostPaths>, request: Request<Incoming>) -> Response<Body> {
+    let answered = match request.uri().path() {
+        READ_PATH => read_files(host, request).await,
+        WRITE_PATH => write::file(host, request).await.and_then(|reply| json(&reply)),
+        FIND_UP_PATH => find_up(host, request).await,
+        path => Err(Error::internal(format!("this client does not serve `{path}`"))),
+    };
+    answered.unwrap_or_else(|error| failure(&error))
+}
+
+async fn read_files(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    let request: ReadRequest = head(request).await?;
+    let root = host.resolve(&request.path)?;
+    let (sender, mut chunks) = mpsc::channel::<Bytes>(WAITING_CHUNKS);
+    // Ends when everything is sent or when nobody takes the chunks any more.
+    tokio::task::spawn_blocking(move || read::send(&request, &root, sender));
+    let frames = stream::poll_fn(move |context| {
+        chunks.poll_recv(context).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
+    });
+    Ok(Response::new(StreamBody::new(frames).boxed_unsync()))
+}
+
+async fn find_up(
+    host: &Arc<HostPaths>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Error> {
+    let request: FindUpRequest = head(request).await?;
+    let host = host.clone();
+    let found = tokio::task::spawn_blocking(move || find_up::find(&host.workdir, &request.name));
+    let reply = found.await.map_err(|error| Error::internal(error.to_string()))??;
+    json(&reply)
+}
+
+async fn head<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Error> {
+    let body = Limited::new(request.into_body(), MAX_REQUEST_BYTES).collect().await;
+    let body = body.map_err(|error| Error::internal(error.to_string()))?.to_bytes();
+    serde_json::from_slice(&body).map_err(|error| Error::internal(error.to_string()))
+}
+
+fn json(reply: &impl Serialize) -> Result<Response<Body>, Error> {
+    let body = serde_json::to_vec(reply).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(Response::new(full(body.into())))
+}
+
+fn failure(error: &Error) -> Response<Body> {
+    let status = match error.kind {
+        ErrorKind::User => StatusCode::BAD_REQUEST,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    let body = serde_json::to_vec(error).expect("plain data has a JSON form");
+    let mut response = Response::new(full(body.into()));
+    *response.status_mut() = status;
+    response
+}
+
+/// Where relative paths and `~` lead.
+#[derive(Debug)]
+struct HostPaths {
+    workdir: PathBuf,
+    home: PathBuf,
+}
+
+impl HostPaths {
+    fn new(settings: &ClientSettings) -> Self {
+        Self { workdir: PathBuf::from(&settings.workdir), home: PathBuf::from(&settings.home) }
+    }
+
+    /// The absolute path that a user meant.
+    fn resolve(&self, typed: &str) -> Result<PathBuf, Error> {
+        let below_home = typed.strip_prefix("~/").or((typed == "~").then_some(""));
+        let Some(rest) = below_home else { return Ok(self.workdir.join(typed)) };
+        if self.home.as_os_str().is_empty() {
+            return Err(Error::user(format!("`{typed}` needs a home folder and HOME is not set")));
+        }
+        Ok(self.home.join(rest))
+    }
+}
+
+/// An error of the file system in the words users know, naming the path as they typed it.
+fn named(path: &str, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::user(format!("{path}: no such file or directory")),
+        io::ErrorKind::NotADirectory => Error::user(format!("{path}: not a directory")),
+        _ => Error::environment(format!("{path}: {error}")),
+    }
+}
+
+/// A path of the host as text.
+fn text(path: &Path) -> Result<String, Error> {
+    let refused = || Error::user(format!("the name of `{}` is not UTF-8", path.display()));
+    path.to_str().map(str::to_owned).ok_or_else(refused)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Starting one's own engine, once, however many clients want it at the same time.
+//!
+//! The engine is this same program in its hidden role `engine serve`. It binds its socket first and
+//! opens its store after, so a client that can connect waits for the greeting and need not poll. A
+//! lock file keeps ten clients from starting ten engines; the engine has a lock of its own, which
+//! settles it for good.
+
+use crate::connect::{Connection, dial};
+use crate::environment::ClientEnvironment;
+use crate::{Address, Error};
+use config::paths::StateFiles;
+use protocol::env;
+use protocol::session::{Purpose, Welcome};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a started engine may take to listen. A predecessor may still be ending within its grace.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How often the socket of a starting engine is tried: cold start is a figure users feel.
+const POLL: Duration = Duration::from_millis(1);
+/// How many lines of the log go into an error.
+const LOG_LINES: usize = 12;
+
+/// The engine that the environment means.
+pub(crate) fn address(environment: &ClientEnvironment) -> Result<Address, Error> {
+    if !environment.engine.is_empty() {
+        return Address::parse(&environment.engine);
+    }
+    let state = environment.variables.state_dir(&environment.workdir)?;
+    Ok(Address::Own(StateFiles::new(state)))
+}
+
+/// The socket of an engine.
+pub(crate) fn socket(address: &Address) -> PathBuf {
+    match address {
+        Address::Own(files) => files.socket(),
+        Address::Socket(path) => path.clone(),
+    }
+}
+
+/// Dials one's own engine and starts it when it does not run.
+pub(crate) async fn dial_or_start(
+    environment: &ClientEnvironment,
+    files: &StateFiles,
+    purpose: Purpose,
+) -> Result<(Connection, Welcome), Error> {
+    let socket = files.socket();
+    match dial(&socket, purpose.clone()).await {
+        Err(Error::Absent { .. } | Error::Gone(_)) => {}
+        settled => return settled,
+    }
+    create_state_dir(files.dir())?;
+    let _lock = lock_start(&files.start_lock()).await?;
+    // Another client may have started it while we waited for the lock.
+    match dial(&socket, purpose.clone()).await {
+        Err(Error::Absent { .. } | Error::Gone(_)) => {}
+        settled => return settled,
+    }
+    Starting::spawn(environment, files)?.dial(&socket, &purpose).await
+}
+
+fn create_state_dir(dir: &Path) -> Result<(), Error> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| Error::State { path: dir.to_owned(), source })
+}
+
+/// Takes the lock under which engines are started. It is tried, not waited for in the kernel: a wait
+/// there could not be cancelled. The kernel drops the lock with the file, also after a crash.
+async fn lock_start(path: &Path) -> Result<File, Error> {
+    let fail = |source| Error::State { path: path.to_owned(), source };
+    let file = private_file(path).map_err(fail)?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(std::fs::TryLockError::WouldBlock) => tokio::time::sleep(POLL * 2).await,
+            Err(std::fs::TryLockError::Error(source)) => return Err(fail(source)),
+        }
+    }
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(path)
+}
+
+/// An engine that was started and has not answered yet.
+struct Starting {
+    child: Child,
+    began: Instant,
+    log_file: PathBuf,
+    log_start: u64,
+}
+
+impl Starting {
+    fn spawn(environment: &ClientEnvironment, files: &StateFiles) -> Result<Self, Error> {
+        let log_file = files.log();
+        let fail = |source| Error::State { path: log_file.clone(), source };
+        let log = private_file(&log_file).map_err(fail)?;
+        let log_start = log.metadata().map_err(fail)?.len();
+        let mut command = command(environment, files);
+        // A working directory would be kept from being unmounted or removed.
+        command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let program = environment.program.clone();
+        let child = command.spawn().map_err(|source| Error::Spawn { program, source })?;
+        Ok(Self { child, began: Instant::now(), log_file, log_start })
+    }
+
+    /// Dials until the engine answers or has ended.
+    async fn dial(
+        mut self,
+        socket: &Path,
+        purpose: &Purpose,
+    ) -> Result<(Connection, Welcome), Error> {
+        loop {
+            // Looked at before the dial: an engine that found another one running ends at once, and
+            // the other one answers.
+            let ended = self.child.try_wait().ok().flatten();
+            match dial(socket, purpose.clone()).await {
+                Err(Error::Absent { .. } | Error::Gone(_)) => {}
+                settled => return settled,
+            }
+            if let Some(status) = ended {
+                let log = self.log();
+                return Err(Error::Died {
+                    status: status.to_string(),
+                    log,
+                    log_file: self.log_file,
+                });
+            }
+            if self.began.elapsed() > START_LIMIT {
+                let (seconds, log) = (START_LIMIT.as_secs(), self.log());
+                return Err(Error::Slow { seconds, log, log_file: self.log_file });
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// The last lines that were logged since the start.
+    fn log(&self) -> Vec<String> {
+        let mut text = vec![];
+        let read = File::open(&self.log_file).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.log_start))?;
+            file.take(64 << 10).read_to_end(&mut text)
+        });
+        if let Err(error) = read {
+            return vec![format!("(the log cannot be read: {error})")];
+        }
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|l| (*l).to_owned()).collect()
+    }
+}
+
+/// The command line of the engine's hidden role.
+fn command(environment: &ClientEnvironment, files: &StateFiles) -> Command {
+    let mut command = Command::new(&environment.program);
+    command.args(["engine", "serve", "--state-dir"]).arg(files.dir());
+    // A settings file that exists or was asked for is passed on, so that the engine need not guess.
+    if let Ok(settings) = environment.variables.engine_config(&environment.workdir)
+        && (settings.required || settings.path.exists())
+    {
+        command.arg("--config").arg(settings.path);
+    }
+    if !environment.log.is_empty() {
+        command.arg("--log").arg(&environment.log);
+    }
+    // The engine outlives the session that its starter may be part of.
+    for name in
+        [env::SESSION_PORT, env::SESSION_TOKEN, env::COMPAT_SESSION_PORT, env::COMPAT_SESSION_TOKEN]
+    {
+        command.env_remove(name);
+    }
+    command
+}

@@ -1,0 +1,106 @@
+//! What `engine.toml` means, key by key.
+
+use super::*;
+
+#[test]
+fn an_empty_file_is_all_defaults() {
+    assert_eq!(parse("").unwrap(), Engine::default());
+}
+
+#[test]
+fn the_table_has_the_true_defaults() {
+    for key in KEYS.iter().filter(|key| !key.default.is_empty()) {
+        let text = format!("{} = \"{}\"", key.name, key.default);
+        assert_eq!(parse(&text).unwrap(), Engine::default(), "{text}");
+    }
+}
+
+#[test]
+fn every_key_is_set() {
+    let engine = parse(
+        r#"
+        idle-timeout = "1m"
+        grace = "500ms"
+        network = "host"
+        memory-limit = "2GiB"
+        pids-limit = 100
+        cpu-limit = 1.5
+        debian-mirror = "http://archive.example/debian/"
+        debian-keyring = "/k.gpg"
+        debian-refresh = "7d"
+        debian-cache = "/cache"
+        log-level = "info,sandbox=debug"
+        "#,
+    )
+    .unwrap();
+    let expected = Engine {
+        idle_timeout: Duration::from_secs(60),
+        grace: Duration::from_millis(500),
+        network: Network::Host,
+        memory_limit: Some(2 << 30),
+        pids_limit: Some(100),
+        cpu_limit: Some(1.5),
+        debian_mirror: Some("http://archive.example/debian".into()),
+        debian_keyring: Some("/k.gpg".into()),
+        debian_refresh: Duration::from_secs(7 * 86_400),
+        debian_cache: Some("/cache".into()),
+        log_level: "info,sandbox=debug".into(),
+    };
+    assert_eq!(engine, expected);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (text, message) in [
+        (
+            "idle-timeout = 10",
+            "key `idle-timeout` wants a duration such as `\"10m\"`, not a whole number",
+        ),
+        ("idle-timeout = \"10\"", "key `idle-timeout`: `10` is no duration"),
+        ("network = \"bridge\"", "key `network`: `bridge` is neither `none` nor `host`"),
+        ("network = true", "key `network` wants one of its words, in quotes, not true or false"),
+        ("memory-limit = \"0B\"", "key `memory-limit`: must be more than nothing"),
+        ("memory-limit = \"lots\"", "key `memory-limit`: `lots` is no size"),
+        ("pids-limit = 0", "key `pids-limit`: must be at least 1"),
+        ("pids-limit = -1", "key `pids-limit`: must be at least 1"),
+        ("pids-limit = 1.5", "key `pids-limit` wants a whole number, not a number"),
+        ("cpu-limit = 0", "key `cpu-limit`: must be at least 0.01"),
+        ("cpu-limit = nan", "key `cpu-limit`: must be at least 0.01"),
+        (
+            "debian-mirror = \"archive.example\"",
+            "key `debian-mirror`: must be an http, https or file URL",
+        ),
+        ("debian-cache = \"cache\"", "key `debian-cache`: must be an absolute path"),
+        ("idle-timeout", "not valid TOML"),
+        (
+            "[network]\nmode = \"host\"",
+            "key `network` wants one of its words, in quotes, not a table",
+        ),
+    ] {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{text}: {error}");
+    }
+}
+
+#[test]
+fn an_unknown_key_is_an_error_that_names_the_known_ones() {
+    let error = parse("memory_limit = \"1GiB\"").unwrap_err().to_string();
+    assert!(
+        error.starts_with("unknown key `memory_limit`; known keys are `idle-timeout`"),
+        "{error}"
+    );
+    for key in KEYS {
+        assert!(error.contains(&format!("`{}`", key.name)), "{error}");
+    }
+}
+
+#[test]
+fn the_reference_page_has_a_row_for_every_key() {
+    let page = reference_markdown();
+    for key in KEYS {
+        assert!(page.contains(&format!("| `{}` |", key.name)), "{}", key.name);
+        assert!(!key.doc.is_empty() && key.doc.ends_with('.'), "{}", key.name);
+    }
+    assert!(page.contains("| `network` | `none` or `host` | `none` |"));
+    assert!(page.contains("| `pids-limit` | whole number | none |"));
+}

@@ -1,0 +1,225 @@
+//! [`Door`]: takes connections, greets them, and gives each to whom it belongs.
+//!
+//! Only the user who runs the engine, and root, come in: the socket is private, and the kernel is
+//! asked who is at the other end. The door stands open until it is told to close, until a client asks
+//! the engine to end, or until nobody has been there for the idle time.
+
+use crate::backend::Backend;
+use crate::greeting::{self, Connection};
+use crate::session::{Body, Receiving, Session};
+use crate::sessions::Sessions;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use protocol::session::{ClientSettings, EngineStatus, Purpose};
+use protocol::{Error, VERSION};
+use std::convert::Infallible;
+use std::io;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::BufReader;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+/// How long to wait when no connection can be taken, e.g. because no descriptor is free.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Streams that one client may have open or give up at a time. Clients are the engine's own user, so
+/// this guards against defects, not against attacks.
+const MANY_STREAMS: u32 = 1 << 20;
+/// How much may be on its way on one stream and on a whole connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// Why a door closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nobody had been there for the idle time.
+    Idle,
+    /// A client asked for it.
+    Asked,
+}
+
+/// The engine's door.
+pub struct Door {
+    backend: Backend,
+    sessions: Arc<Sessions>,
+    schema: bytes::Bytes,
+    receiving: Receiving,
+    idle_timeout: Duration,
+    began: Instant,
+    asked_to_end: Notify,
+    /// Connections that wait for the end of the process.
+    farewells: Mutex<Vec<Connection>>,
+}
+
+impl Door {
+    /// A door to this engine.
+    pub fn new(backend: Backend, idle_timeout: Duration) -> Arc<Self> {
+        let schema = serde_json::to_vec(backend.graph.schema());
+        let schema = schema.expect("plain data has a JSON form").into();
+        Arc::new(Self {
+            backend,
+            sessions: Sessions::new(),
+            schema,
+            receiving: Receiving::default(),
+            idle_timeout,
+            began: Instant::now(),
+            asked_to_end: Notify::new(),
+            farewells: Mutex::default(),
+        })
+    }
+
+    /// Takes connections until the engine is to end. When this returns or is dropped, every session
+    /// is over and what ran for it is cancelled.
+    pub async fn serve(self: &Arc<Self>, listener: UnixListener) -> Ended {
+        let mut connections = JoinSet::new();
+        let mut idle = pin!(self.idle());
+        loop {
+            tokio::select! {
+                () = &mut idle => return Ended::Idle,
+                () = self.asked_to_end.notified() => return Ended::Asked,
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        connections.spawn(self.clone().connection(stream));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot take a connection");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Leaves the connections of those who wait for our end to the kernel, which closes them when the
+    /// process is gone and not before.
+    pub(crate) fn hold_farewells(&self) {
+        let mut farewells = self.farewells.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::forget(std::mem::take(&mut *farewells));
+    }
+
+    /// What the engine says about itself.
+    pub(crate) fn status(&self) -> EngineStatus {
+        EngineStatus {
+            version: VERSION.into(),
+            pid: std::process::id(),
+            sessions: *self.sessions.count().borrow(),
+            uptime_seconds: self.began.elapsed().as_secs(),
+        }
+    }
+
+    /// The schema in JSON, made once.
+    pub(crate) fn schema(&self) -> bytes::Bytes {
+        self.schema.clone()
+    }
+
+    /// Counts the bodies of requests that are on their way in.
+    pub(crate) fn receiving(&self) -> &Receiving {
+        &self.receiving
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    /// Returns when there has been no session for the idle time.
+    async fn idle(&self) {
+        let mut count = self.sessions.count();
+        loop {
+            // The sender lives in `self`, so waiting cannot fail.
+            let _ = count.wait_for(|count| *count == 0).await;
+            tokio::select! {
+                () = tokio::time::sleep(self.idle_timeout) => return,
+                _ = count.changed() => {}
+            }
+        }
+    }
+
+    async fn connection(self: Arc<Self>, stream: UnixStream) {
+        if let Err(error) = self.greet(stream).await {
+            tracing::debug!(%error, "a connection broke");
+        }
+    }
+
+    async fn greet(self: &Arc<Self>, stream: UnixStream) -> io::Result<()> {
+        let uid = stream.peer_cred()?.uid();
+        let mut connection = BufReader::new(stream);
+        if uid != 0 && uid != rustix::process::geteuid().as_raw() {
+            let reason = Error::user(format!("this engine is not for user {uid}"));
+            return greeting::refuse(&mut connection, reason).await;
+        }
+        match greeting::read(&mut connection).await? {
+            Err(reason) => greeting::refuse(&mut connection, reason).await,
+            Ok(Purpose::Query(settings)) => self.query(connection, settings).await,
+            Ok(Purpose::Attach { session }) => self.attach(connection, &session).await,
+            Ok(Purpose::Stop { force }) => self.stop(connection, force).await,
+        }
+    }
+
+    /// A session, from its greeting to the end of its connection.
+    async fn query(
+        self: &Arc<Self>,
+        mut connection: Connection,
+        settings: ClientSettings,
+    ) -> io::Result<()> {
+        let opened = Sessions::name().map(|name| Session::new(self.clone(), name, settings));
+        let open = match opened {
+            Ok(session) => self.sessions.add(session),
+            Err(reason) => return greeting::refuse(&mut connection, reason).await,
+        };
+        let session = open.session().clone();
+        greeting::welcome(&mut connection, session.name()).await?;
+        tracing::info!(session = session.short_name(), labels = ?session.labels(), "session began");
+        let answering = session.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let session = answering.clone();
+            async move { Ok::<Response<Body>, Infallible>(session.answer(request).await) }
+        });
+        let mut served = pin!(
+            http2::Builder::new(TokioExecutor::new())
+                .initial_stream_window_size(STREAM_WINDOW)
+                .initial_connection_window_size(CONNECTION_WINDOW)
+                .max_concurrent_streams(MANY_STREAMS)
+                .max_pending_accept_reset_streams(MANY_STREAMS as usize)
+                .serve_connection(TokioIo::new(connection), service)
+        );
+        let ended = tokio::select! {
+            ended = &mut served => ended,
+            () = session.closed() => {
+                served.as_mut().graceful_shutdown();
+                served.await
+            }
+        };
+        tracing::info!(session = session.short_name(), "session ended");
+        ended.map_err(io::Error::other)
+    }
+
+    /// A session's second connection, on which we ask.
+    async fn attach(&self, mut connection: Connection, name: &str) -> io::Result<()> {
+        let Some(session) = self.sessions.find(name) else {
+            let reason = Error::user("there is no such session");
+            return greeting::refuse(&mut connection, reason).await;
+        };
+        greeting::welcome(&mut connection, name).await?;
+        session.host().serve(connection).await
+    }
+
+    async fn stop(&self, mut connection: Connection, force: bool) -> io::Result<()> {
+        let open = *self.sessions.count().borrow();
+        if open > 0 && !force {
+            let what = if open == 1 { "session is" } else { "sessions are" };
+            let reason = Error::user(format!("{open} {what} open on this engine"))
+                .with_hint("wait for the work to end, or stop it with force");
+            return greeting::refuse(&mut connection, reason).await;
+        }
+        greeting::welcome(&mut connection, "").await?;
+        self.farewells.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        self.asked_to_end.notify_one();
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! The first line of a connection: who is it, and what for.
+//!
+//! A client of another version is told so in a way it can show: it may not be able to read anything
+//! else of ours. To be ended is all that a client of any version may ask.
+
+use protocol::session::{Greeting, Hello, MAX_GREETING_BYTES, Purpose, Welcome};
+use protocol::{Error, VERSION, WIRE_VERSION};
+use serde::Deserialize;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+/// How long a client may take to greet.
+const GREETING_TIME: Duration = Duration::from_secs(10);
+
+/// A connection whose greeting has been read. The buffer may hold the first bytes of what follows.
+pub(crate) type Connection = BufReader<UnixStream>;
+
+/// Reads a hello; the error is to be sent as a refusal.
+pub(crate) async fn read(connection: &mut Connection) -> io::Result<Result<Purpose, Error>> {
+    let mut line = vec![];
+    let mut limited = connection.take(MAX_GREETING_BYTES as u64);
+    let read = limited.read_until(b'\n', &mut line);
+    tokio::time::timeout(GREETING_TIME, read).await??;
+    if line.last() != Some(&b'\n') {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(understand(&line))
+}
+
+/// Lets the client in.
+pub(crate) async fn welcome(connection: &mut Connection, session: &str) -> io::Result<()> {
+    let welcome = Welcome { version: VERSION.into(), session: session.into() };
+    send(connection, &Greeting::Welcome(welcome)).await
+}
+
+/// Sends the client away.
+pub(crate) async fn refuse(connection: &mut Connection, reason: Error) -> io::Result<()> {
+    send(connection, &Greeting::Refused(reason)).await
+}
+
+async fn send(connection: &mut Connection, greeting: &Greeting) -> io::Result<()> {
+    let mut line = serde_json::to_vec(greeting)?;
+    line.push(b'\n');
+    connection.write_all(&line).await
+}
+
+/// The part of a hello that every version has.
+#[derive(Deserialize)]
+struct AnyHello {
+    wire: u32,
+    version: String,
+}
+
+fn understand(line: &[u8]) -> Result<Purpose, Error> {
+    let any: AnyHello = serde_json::from_slice(line)
+        .map_err(|error| Error::user(format!("this is no greeting: {error}")))?;
+    let hello: Result<Hello, _> = serde_json::from_slice(line);
+    if let Ok(Hello { purpose: stop @ Purpose::Stop { .. }, .. }) = hello {
+        return Ok(stop);
+    }
+    if any.wire != WIRE_VERSION || any.version != VERSION {
+        return Err(other_version(&any.version));
+    }
+    hello.map(|hello| hello.purpose).map_err(|error| Error::internal(error.to_string()))
+}
+
+fn other_version(client: &str) -> Error {
+    let pid = std::process::id();
+    Error::environment(format!("the running engine is version {VERSION}, this client is {client}"))
+        .with_hint(format!(
+            "it ends by itself when it has been idle for a while; `kill {pid}` ends it now"
+        ))
+        .with_hint("or keep both: give this client another folder with CITOOL_STATE_DIR")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::session::ClientSettings;
+    use serde_json::json;
+
+    fn hello(wire: u32, version: &str, purpose: &Purpose) -> Vec<u8> {
+        json!({ "wire": wire, "version": version, "purpose": purpose }).to_string().into_bytes()
+    }
+
+    #[test]
+    fn only_the_same_version_is_let_in() {
+        let purpose = Purpose::Query(ClientSettings::default());
+        let same = understand(&hello(WIRE_VERSION, VERSION, &purpose));
+        assert_eq!(same.unwrap(), purpose);
+        for (wire, version) in [(WIRE_VERSION, "0.0.9"), (WIRE_VERSION + 1, VERSION)] {
+            let error = understand(&hello(wire, version, &purpose)).unwrap_err();
+            assert!(error.message.contains(version), "{error}");
+            assert!(error.hints[0].contains(&format!("kill {}", std::process::id())));
+        }
+    }
+
+    #[test]
+    fn anybody_may_ask_the_engine_to_end() {
+        let stop = Purpose::Stop { force: false };
+        assert_eq!(understand(&hello(99, "9.9.9", &stop)).unwrap(), stop);
+    }
+
+    #[test]
+    fn a_newer_client_whose_purpose_is_unknown_is_told_of_the_version() {
+        let line = json!({ "wire": 99, "version": "9.9.9", "purpose": { "dance": {} } });
+        let error = understand(line.to_string().as_bytes()).unwrap_err();
+        assert!(error.message.contains("9.9.9"), "{error}");
+    }
+
+    #[test]
+    fn noise_is_no_greeting() {
+        for noise in ["GET / HTTP/1.1\r\n", "{}", "[]", ""] {
+            let error = understand(noise.as_bytes()).unwrap_err();
+            assert!(error.message.starts_with("this is no greeting"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The daemon: sessions, the door they come in by, the way back to their hosts, and the one list
+//! that puts all the parts together. Wiring only: no field of the API is decided here.
+//!
+//! [`serve`] is the whole life of an engine, from the lock on its state folder to the last flush. It
+//! makes a [`Backend`] (`wiring`) and opens a [`Door`] on it. A connection at the door is greeted and
+//! becomes a session's own (queries come in) or its second one (the engine asks for files). Two roles
+//! of the program end up in this crate: `engine serve` in [`serve`], `engine zygote` in
+//! [`zygote_main`].
+
+mod backend;
+mod door;
+mod error;
+mod greeting;
+mod key;
+mod lock;
+mod log;
+mod memo;
+mod serve;
+mod session;
+mod sessions;
+mod wiring;
+
+pub use backend::Backend;
+pub use door::{Door, Ended};
+pub use error::Error;
+pub use memo::StoredMemo;
+pub use sandbox::zygote_main;
+pub use serve::{Settings, serve};

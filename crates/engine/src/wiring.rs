@@ -1,0 +1,103 @@
+//! The one list that puts the parts of an engine together. Nothing is decided here.
+
+use crate::backend::Backend;
+use crate::memo::StoredMemo;
+use crate::{Error, key};
+use api::debian::Assembler;
+use api::{Observable, Services};
+use config::engine::{Engine, Network};
+use fetch::Fetcher;
+use graph::{Extensions, Graph};
+use protocol::Digest;
+use sandbox::{Limits, Sandbox, Zygote};
+use std::path::Path;
+use std::sync::Arc;
+use store::{Store, Target, TargetKind};
+
+/// Where the host keeps its configuration of apt.
+const APT_FOLDER: &str = "/etc/apt";
+
+/// The parts of a running engine.
+pub(crate) struct Wired {
+    graph: Arc<Graph>,
+    services: Arc<Services>,
+}
+
+impl Wired {
+    /// What the door needs.
+    pub(crate) fn backend(&self) -> Backend {
+        let mut extensions = Extensions::new();
+        extensions.insert(self.services.clone());
+        let store = self.services.store.clone();
+        let flush = Arc::new(move || store.flush().map_err(Into::into));
+        Backend { graph: self.graph.clone(), extensions, flush }
+    }
+
+    /// Where commands run.
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.services.sandbox
+    }
+}
+
+/// Opens a state folder and puts the engine together. Blocks; must be called inside the runtime.
+pub(crate) fn open(state_dir: &Path, config: &Engine, zygote: Zygote) -> Result<Wired, Error> {
+    let store = Store::open(&state_dir.join("store")).map_err(|e| Error::part("store")(&e))?;
+    let settings = sandbox_settings(state_dir, config);
+    let targets = targets(&settings);
+    sandbox::sweep(&settings.cgroup_name);
+    let sandbox = Sandbox::new(zygote, settings).map_err(|e| Error::part("sandbox")(&e))?;
+    let network = match config.network {
+        Network::None => "none",
+        Network::Host => "host",
+    };
+    let mut builder = Graph::builder(api::SCHEMA).map_err(|e| Error::part("schema")(&e))?;
+    api::install(&mut builder);
+    let memo = Arc::new(StoredMemo::new(store.clone()));
+    let graph = builder.build(memo, key::load(state_dir)?).map_err(|e| Error::part("schema")(&e))?;
+    let debian = debian(state_dir, config, (&store, &sandbox, &targets));
+    let services = Services { store, sandbox, targets, debian, observable: Observable { network } };
+    Ok(Wired { graph, services: Arc::new(services) })
+}
+
+fn sandbox_settings(state_dir: &Path, config: &Engine) -> sandbox::Settings {
+    let folder = Digest::of(state_dir.as_os_str().as_encoded_bytes()).to_string();
+    sandbox::Settings {
+        grace: config.grace,
+        // Every state folder has its own, so that one engine's sweep spares another's.
+        cgroup_name: format!("ci-tool-{}", &folder[..16]),
+        limits: Limits {
+            memory: config.memory_limit,
+            pids: config.pids_limit,
+            cpus: config.cpu_limit,
+        },
+        network: match config.network {
+            Network::None => sandbox::Network::None,
+            Network::Host => sandbox::Network::Host,
+        },
+        hosts_files: state_dir.join("hosts"),
+    }
+}
+
+fn debian(
+    state_dir: &Path,
+    config: &Engine,
+    (store, sandbox, targets): (&Store, &Sandbox, &[Target]),
+) -> Assembler {
+    let settings = api::debian::Settings {
+        apt: APT_FOLDER.into(),
+        mirror: config.debian_mirror.clone(),
+        keyring: config.debian_keyring.clone(),
+        refresh: config.debian_refresh,
+        cache: config.debian_cache.clone().unwrap_or_else(|| state_dir.join("debian")),
+    };
+    let fetcher = Fetcher::new(fetch::Settings::default());
+    Assembler::new(store.clone(), sandbox.clone(), targets.to_vec(), fetcher, settings)
+}
+
+fn targets(settings: &sandbox::Settings) -> Vec<Target> {
+    let target = |(path, directory): (&str, bool)| Target {
+        path: path.to_owned(),
+        kind: if directory { TargetKind::Directory } else { TargetKind::File },
+    };
+    sandbox::targets(settings).into_iter().map(target).collect()
+}

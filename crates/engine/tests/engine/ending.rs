@@ -1,0 +1,115 @@
+//! How requests, sessions and engines end.
+
+use crate::world::{World, hello};
+use bytes::Bytes;
+use engine::Ended;
+use http::{Request, StatusCode};
+use http_body_util::Full;
+use protocol::session::{CLOSE_PATH, Greeting, Purpose, QUERY_PATH};
+use serde_json::json;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+
+const HANG: &str = "{ hang(name: \"a\") }";
+
+fn request(document: &str) -> Request<Full<Bytes>> {
+    let body = json!({ "query": document }).to_string();
+    Request::post(QUERY_PATH).body(Full::new(body.into())).unwrap()
+}
+
+#[tokio::test]
+async fn a_request_that_is_given_up_is_cancelled() {
+    let world = World::new();
+    let session = world.session().await;
+    let mut sender = session.sender.clone();
+    let asking = tokio::spawn(async move { sender.send_request(request(HANG)).await.map(drop) });
+    assert_eq!(world.news().await, "started");
+    asking.abort();
+    assert_eq!(world.news().await, "dropped");
+    assert_eq!(session.query("{ echo(text: \"a\") }").await["data"]["echo"], "a");
+}
+
+#[tokio::test]
+async fn a_client_that_vanishes_takes_its_work_with_it() {
+    let world = World::new();
+    let (session, other) = (world.session().await, world.session().await);
+    let mut sender = session.sender.clone();
+    let asking = tokio::spawn(async move { sender.send_request(request(HANG)).await.map(drop) });
+    assert_eq!(world.news().await, "started");
+    session.hang_up().await;
+    assert_eq!(world.news().await, "dropped");
+    assert!(asking.await.unwrap().is_err());
+    assert_eq!(other.query("{ echo(text: \"a\") }").await["data"]["echo"], "a");
+}
+
+#[tokio::test]
+async fn a_session_is_flushed_before_it_is_let_go() {
+    let world = World::new();
+    let session = world.session().await;
+    session.query("{ echo(text: \"a\") }").await;
+    assert_eq!(world.flushes.load(Ordering::SeqCst), 0);
+    let (status, _) = session.ask("POST", CLOSE_PATH, "").await;
+    assert_eq!((status, world.flushes.load(Ordering::SeqCst)), (StatusCode::OK, 1));
+    // The engine closes the connection.
+    session.driver.await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_attaches_to_a_session_that_has_ended() {
+    let world = World::new();
+    let session = world.session().await;
+    let name = session.name.clone();
+    let (mut attached, _) = world.greet(&hello(Purpose::Attach { session: name.clone() })).await;
+    session.hang_up().await;
+    // The second connection ends with the first.
+    let mut rest = vec![];
+    let _ = attached.read_to_end(&mut rest).await;
+    let (_, greeting) = world.greet(&hello(Purpose::Attach { session: name })).await;
+    assert!(matches!(greeting, Greeting::Refused(_)));
+}
+
+#[tokio::test]
+async fn an_engine_without_sessions_ends_after_the_idle_time() {
+    let world = World::with_idle_timeout(Duration::from_millis(1));
+    assert_eq!(world.serving.await.unwrap(), Ended::Idle);
+}
+
+#[tokio::test]
+async fn an_engine_with_a_session_does_not_idle_out() {
+    let idle = Duration::from_millis(300);
+    let world = World::with_idle_timeout(idle);
+    let session = world.session().await;
+    // Time itself is what is tested here.
+    tokio::time::sleep(idle * 2).await;
+    assert_eq!(session.query("{ echo(text: \"a\") }").await["data"]["echo"], "a");
+    session.hang_up().await;
+    assert_eq!(world.serving.await.unwrap(), Ended::Idle);
+}
+
+#[tokio::test]
+async fn an_idle_engine_ends_when_asked() {
+    let world = World::new();
+    let (mut stream, greeting) = world.greet(&hello(Purpose::Stop { force: false })).await;
+    assert!(matches!(greeting, Greeting::Welcome(_)));
+    assert_eq!(world.serving.await.unwrap(), Ended::Asked);
+    // Who asked is kept until the engine has gone.
+    drop(world.door);
+    assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn an_engine_with_sessions_ends_only_by_force() {
+    let world = World::new();
+    let session = world.session().await;
+    let (_, greeting) = world.greet(&hello(Purpose::Stop { force: false })).await;
+    let Greeting::Refused(error) = greeting else { panic!("it must refuse") };
+    assert_eq!(error.message, "1 session is open on this engine");
+    let mut sender = session.sender.clone();
+    let asking = tokio::spawn(async move { sender.send_request(request(HANG)).await.map(drop) });
+    assert_eq!(world.news().await, "started");
+    let (_stream, greeting) = world.greet(&hello(Purpose::Stop { force: true })).await;
+    assert!(matches!(greeting, Greeting::Welcome(_)));
+    assert_eq!(world.news().await, "dropped");
+    assert!(asking.await.unwrap().is_err());
+}

@@ -1,0 +1,110 @@
+//! The HTTP client, built at first use, and the rule for trying again.
+
+use crate::error::cause;
+use crate::{Error, Settings};
+use reqwest::header::HeaderMap;
+use reqwest::{Proxy, Response, StatusCode, redirect};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) settings: Settings,
+    built: OnceLock<Result<Built, String>>,
+}
+
+#[derive(Debug)]
+struct Built {
+    client: reqwest::Client,
+    /// Why https is out of the question, on a machine without certificates.
+    no_certificates: Option<String>,
+}
+
+impl Client {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self { settings, built: OnceLock::new() }
+    }
+
+    /// Sends a GET and turns answers that are none into errors. 304 and 416 are answers.
+    pub(crate) async fn get(&self, url: &str, headers: HeaderMap) -> Result<Response, Error> {
+        let response = self.client(url)?.get(url).headers(headers).send().await;
+        let response = response.map_err(|error| refine(url, &error))?;
+        let status = response.status();
+        let answers = [StatusCode::NOT_MODIFIED, StatusCode::RANGE_NOT_SATISFIABLE];
+        if status.is_success() || answers.contains(&status) {
+            return Ok(response);
+        }
+        let url = url.to_owned();
+        match status {
+            StatusCode::NOT_FOUND | StatusCode::GONE => Err(Error::NotFound { url }),
+            _ => Err(Error::Status { url, status: status.as_u16() }),
+        }
+    }
+
+    /// Waits before try number `attempt` (from 1), or gives the error back when it makes no sense
+    /// to try again.
+    pub(crate) async fn pause_after(&self, error: Error, attempt: u32) -> Result<(), Error> {
+        if !error.is_passing() || attempt >= self.settings.attempts {
+            return Err(error);
+        }
+        tracing::debug!(%error, attempt, "trying again");
+        let factor = 1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
+        tokio::time::sleep(self.settings.pause.saturating_mul(factor).min(LONGEST_PAUSE)).await;
+        Ok(())
+    }
+
+    fn client(&self, url: &str) -> Result<&reqwest::Client, Error> {
+        let refuse =
+            |reason: &String| Error::Address { url: url.to_owned(), reason: reason.clone() };
+        let built = self.built.get_or_init(|| build(&self.settings)).as_ref().map_err(refuse)?;
+        let secure = url.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"));
+        match &built.no_certificates {
+            Some(reason) if secure => {
+                Err(Error::Certificates { url: url.to_owned(), reason: reason.clone() })
+            }
+            _ => Ok(&built.client),
+        }
+    }
+}
+
+/// A machine without certificates still gets a client: plain http needs none, and package
+/// archives are signed by other means.
+fn build(settings: &Settings) -> Result<Built, String> {
+    let builder = || -> Result<reqwest::ClientBuilder, String> {
+        let builder = reqwest::Client::builder()
+            .user_agent(concat!("ci-tool/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(settings.connect_timeout)
+            .read_timeout(settings.stall_timeout)
+            .redirect(redirect::Policy::limited(5))
+            .retry(reqwest::retry::never())
+            .no_proxy();
+        let Some(proxy) = &settings.proxy else { return Ok(builder) };
+        let proxy = Proxy::all(proxy)
+            .map_err(|error| format!("the proxy `{proxy}` makes no sense: {}", cause(&error)))?;
+        Ok(builder.proxy(proxy))
+    };
+    match builder()?.build() {
+        Ok(client) => Ok(Built { client, no_certificates: None }),
+        Err(error) => {
+            let plain = builder()?.tls_certs_only([]).build().map_err(|error| cause(&error))?;
+            Ok(Built { client: plain, no_certificates: Some(cause(&error)) })
+        }
+    }
+}
+
+/// The error of a request as one of ours.
+pub(crate) fn refine(url: &str, error: &reqwest::Error) -> Error {
+    let (url, reason) = (url.to_owned(), cause(error));
+    if error.is_connect() {
+        Error::Connect { url, reason }
+    } else if error.is_builder() || error.is_redirect() {
+        Error::Address { url, reason }
+    } else if error.is_timeout() {
+        Error::Broken { url, reason: "the server sends nothing any more".to_owned() }
+    } else {
+        Error::Broken { url, reason }
+    }
+}

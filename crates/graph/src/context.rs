@@ -1,0 +1,124 @@
+//! [`Context`]: everything an op sees of the world besides its receiver and its arguments.
+
+use crate::flight::Joined;
+use crate::session::Session;
+use crate::span::Span;
+use crate::{Call, Digest, Error};
+use futures::FutureExt as _;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+
+/// What the session of an op was opened with, by type.
+#[derive(Clone, Default)]
+pub struct Extensions(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+
+impl Extensions {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a value; an earlier one of the same type is replaced.
+    pub fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) -> &mut Self {
+        // Boxed in one more `Arc` so that `get` can lend the caller's own `Arc`.
+        self.0.insert(TypeId::of::<T>(), Arc::new(value));
+        self
+    }
+
+    /// The value of this type.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&Arc<T>> {
+        self.0.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+}
+
+/// What an op runs in.
+#[derive(Clone)]
+pub struct Context {
+    session: Arc<Session>,
+    call: Arc<Call>,
+    span: Span,
+}
+
+impl Context {
+    pub(crate) fn new(session: Arc<Session>, call: Arc<Call>, span: Span) -> Self {
+        Self { session, call, span }
+    }
+
+    /// The call that runs: the name of its result.
+    pub fn call(&self) -> &Arc<Call> {
+        &self.call
+    }
+
+    /// Name of the session.
+    pub fn session_id(&self) -> &str {
+        self.session.id()
+    }
+
+    /// What the session was opened with.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Result<&Arc<T>, Error> {
+        self.session.extensions().get().ok_or_else(|| {
+            let name = std::any::type_name::<T>();
+            Error::internal(format!("the session was opened without `{name}`"))
+        })
+    }
+
+    /// The span of this call.
+    pub fn span(&self) -> &Span {
+        &self.span
+    }
+
+    /// The plain text behind a sealed argument, in the session that brought it.
+    pub fn unseal(&self, sealed: &Digest) -> Option<Arc<str>> {
+        self.session.vault().get(sealed)
+    }
+
+    /// Work that outlives the session, named by all it can observe.
+    ///
+    /// A remembered result that is still `usable` is taken and marks the span as cached; an unusable
+    /// one is forgotten. Equal work in flight is shared, also between sessions, and is cancelled when
+    /// the last who waits goes. A failure is not remembered.
+    pub async fn action(
+        &self,
+        key: Digest,
+        usable: &(dyn Fn(&[u8]) -> bool + Send + Sync),
+        work: impl Future<Output = Result<Vec<u8>, Error>> + Send + 'static,
+    ) -> Result<Arc<[u8]>, Error> {
+        if let Some(hit) = self.remembered(&key, usable) {
+            self.span.mark_cached();
+            return Ok(hit);
+        }
+        let graph = self.session.graph();
+        let memo = graph.memo().clone();
+        let start = || {
+            let work = async move {
+                let value = work.await?;
+                memo.put_action(key, value.clone());
+                Ok(Arc::from(value))
+            };
+            work.boxed()
+        };
+        match graph.actions().join(key, || self.remembered(&key, usable), start) {
+            Joined::Flying(flight) => flight.await,
+            Joined::Finished(hit) => {
+                self.span.mark_cached();
+                Ok(hit)
+            }
+        }
+    }
+
+    fn remembered(
+        &self,
+        key: &Digest,
+        usable: &(dyn Fn(&[u8]) -> bool + Send + Sync),
+    ) -> Option<Arc<[u8]>> {
+        let memo = self.session.graph().memo();
+        let value = memo.action(key)?;
+        if usable(&value) {
+            return Some(value.into());
+        }
+        memo.remove_action(key);
+        None
+    }
+}

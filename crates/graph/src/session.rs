@@ -1,0 +1,147 @@
+//! [`Session`]: one client's view of the graph, and all that is remembered for it.
+//!
+//! A session remembers results by call, the ids it handed out and took in, and its sensitive texts.
+//! Everything goes when the session goes; only what [`crate::Memo`] keeps outlives it.
+
+use crate::builder::Graph;
+use crate::flight::Flights;
+use crate::output::Outcome;
+use crate::span::{EventSink, SpanSource};
+use crate::{Call, Digest, Error, Extensions, SpanId, Value};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A request as it came over the wire.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The document.
+    pub query: String,
+    /// Values of its variables.
+    pub variables: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Which of its operations to run; none or empty when there is only one.
+    pub operation_name: Option<String>,
+    /// Whether every error shall say its kind and its hints.
+    pub error_kinds: bool,
+    /// The span under which the calls appear.
+    pub parent_span: Option<SpanId>,
+}
+
+/// What a call came to, shared by all who wait for it.
+pub(crate) type Evaluation = Result<Arc<Outcome>, Error>;
+
+/// One client's view of the graph.
+pub struct Session {
+    id: String,
+    graph: Arc<Graph>,
+    extensions: Extensions,
+    spans: SpanSource,
+    results: Mutex<HashMap<Digest, Arc<Outcome>>>,
+    flights: Arc<Flights<Evaluation>>,
+    vault: Vault,
+    /// Calls by handle, so that an id is decoded once.
+    calls: Mutex<HashMap<u64, Arc<Call>>>,
+    /// Calls whose records this session stored, with all that is behind them.
+    stored: Mutex<HashSet<Digest>>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        graph: Arc<Graph>,
+        id: String,
+        extensions: Extensions,
+        sink: Arc<dyn EventSink>,
+    ) -> Arc<Self> {
+        let spans = SpanSource::new(sink, graph.span_counter().clone());
+        Arc::new(Self {
+            id,
+            graph,
+            extensions,
+            spans,
+            results: Mutex::default(),
+            flights: Flights::new(),
+            vault: Vault::default(),
+            calls: Mutex::default(),
+            stored: Mutex::default(),
+        })
+    }
+
+    /// Name of the session.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Runs a request and gives the reply as JSON. Dropping the future cancels what only it waits
+    /// for.
+    pub async fn execute(self: &Arc<Self>, request: Request) -> Vec<u8> {
+        crate::execute::execute(self, request).await
+    }
+
+    pub(crate) fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    pub(crate) fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    pub(crate) fn spans(&self) -> &SpanSource {
+        &self.spans
+    }
+
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    pub(crate) fn flights(&self) -> &Arc<Flights<Evaluation>> {
+        &self.flights
+    }
+
+    /// What a call came to before.
+    pub(crate) fn result(&self, digest: &Digest) -> Option<Arc<Outcome>> {
+        lock(&self.results).get(digest).cloned()
+    }
+
+    pub(crate) fn remember(&self, digest: Digest, outcome: Arc<Outcome>) {
+        lock(&self.results).insert(digest, outcome);
+    }
+
+    /// A call by the handle of its id, if the session met it before.
+    pub(crate) fn known_call(&self, handle: u64) -> Option<Arc<Call>> {
+        lock(&self.calls).get(&handle).cloned()
+    }
+
+    pub(crate) fn note_call(&self, call: &Arc<Call>) {
+        lock(&self.calls).insert(call.digest().handle(), call.clone());
+    }
+
+    pub(crate) fn is_stored(&self, digest: &Digest) -> bool {
+        lock(&self.stored).contains(digest)
+    }
+
+    pub(crate) fn note_stored(&self, digests: impl Iterator<Item = Digest>) {
+        lock(&self.stored).extend(digests);
+    }
+}
+
+/// The sensitive texts of a session by their keyed digest.
+#[derive(Default)]
+pub(crate) struct Vault(Mutex<HashMap<Digest, Arc<str>>>);
+
+impl Vault {
+    pub(crate) fn get(&self, sealed: &Digest) -> Option<Arc<str>> {
+        lock(&self.0).get(sealed).cloned()
+    }
+
+    /// Takes a text in and gives the value that stands for it. The digest is keyed, so that it says
+    /// nothing of the text to who does not have the key of the engine.
+    pub(crate) fn seal(&self, key: &[u8; 32], text: Arc<str>) -> Value {
+        let sealed = Digest::builder("sealed").bytes(key).text(&text).finish();
+        lock(&self.0).insert(sealed, text);
+        Value::Sealed(sealed)
+    }
+}
+
+/// Every change under these locks is one insert: a panic elsewhere leaves the tables whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

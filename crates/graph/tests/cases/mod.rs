@@ -1,0 +1,16 @@
+//! The tests by what they are about.
+
+mod actions;
+mod building;
+mod coercion;
+mod concurrency;
+mod documents;
+mod errors;
+mod ids;
+mod introspection;
+mod laziness;
+mod limits;
+mod sessions;
+mod spans;
+mod speed;
+mod validation;

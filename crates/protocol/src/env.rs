@@ -1,0 +1,30 @@
+//! Names of all environment variables, each declared once. They are read in `main.rs` only.
+
+/// Folder that holds all state of one engine.
+pub const STATE_DIR: &str = "CITOOL_STATE_DIR";
+/// Address of the engine to use instead of one's own, e.g. `unix:///run/ci-tool.sock`.
+pub const ENGINE: &str = "CITOOL_ENGINE";
+/// Path of the engine's configuration file.
+pub const ENGINE_CONFIG: &str = "CITOOL_ENGINE_CONFIG";
+/// Path of the user's configuration file.
+pub const CONFIG: &str = "CITOOL_CONFIG";
+/// Progress format when `--progress` is `auto`.
+pub const PROGRESS: &str = "CITOOL_PROGRESS";
+/// Default of `--silent`.
+pub const SILENT: &str = "CITOOL_SILENT";
+/// Default of `--quiet`.
+pub const QUIET: &str = "CITOOL_QUIET";
+/// Working directory when `--workdir` is not given.
+pub const WORKDIR: &str = "CITOOL_WORKDIR";
+/// Which command set's form wins where the two differ: `legacy` or empty.
+pub const COMMAND_SET: &str = "CITOOL_COMMAND_SET";
+/// Port of the session endpoint, for children of `run`.
+pub const SESSION_PORT: &str = "CITOOL_SESSION_PORT";
+/// Token of the session endpoint, for children of `run`.
+pub const SESSION_TOKEN: &str = "CITOOL_SESSION_TOKEN";
+/// The port again, under the name that published client libraries read.
+pub const COMPAT_SESSION_PORT: &str = "DAGGER_SESSION_PORT";
+/// The token again, under the name that published client libraries read.
+pub const COMPAT_SESSION_TOKEN: &str = "DAGGER_SESSION_TOKEN";
+/// Filter of the engine's log, in the syntax of `tracing`.
+pub const LOG: &str = "CITOOL_LOG";

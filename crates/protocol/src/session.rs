@@ -1,0 +1,108 @@
+//! How a client and an engine greet, and the paths they then speak on.
+//!
+//! A client dials the engine's unix socket and writes one line of JSON, a [`Hello`]; the engine
+//! answers with one line, a [`Welcome`] or a [`Refusal`]. After that the connection is HTTP/2.
+//! On a `Query` connection the client asks and the engine serves the paths below. On an `Attach`
+//! connection it is the other way round: the engine asks and the client serves [`crate::attach`].
+//! The session lives as long as its `Query` connection.
+
+use crate::Error;
+use serde::{Deserialize, Serialize};
+
+/// `POST`: a GraphQL request, answered as GraphQL over HTTP.
+pub const QUERY_PATH: &str = "/query";
+/// `GET`: the session's events, one JSON [`crate::Event`] a line, until the session ends.
+pub const EVENTS_PATH: &str = "/events";
+/// `GET`: the schema as [`crate::schema::Schema`] in JSON, for our own command line.
+pub const SCHEMA_PATH: &str = "/schema";
+/// `POST`: ends the session; answered when everything it made is safe.
+pub const CLOSE_PATH: &str = "/close";
+/// `GET`: an [`EngineStatus`] as JSON.
+pub const STATUS_PATH: &str = "/status";
+
+/// Request header by which our own command line asks for error kinds: every error then carries an
+/// extension `_type`. Published clients do not send it and get the plain form.
+pub const ERROR_KINDS_HEADER: &str = "x-ci-tool-error-kinds";
+/// Request header with the span under which the calls of a request appear.
+pub const PARENT_SPAN_HEADER: &str = "x-ci-tool-parent-span";
+
+/// Largest accepted request body; more is answered 413.
+pub const MAX_BODY_BYTES: usize = 32 << 20;
+/// Longest accepted greeting line.
+pub const MAX_GREETING_BYTES: usize = 64 << 10;
+
+/// First line a client writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`crate::WIRE_VERSION`] of the client.
+    pub wire: u32,
+    /// [`crate::VERSION`] of the client.
+    pub version: String,
+    /// What the connection is for.
+    pub purpose: Purpose,
+}
+
+/// What a connection is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Purpose {
+    /// Opens a session and queries on it.
+    Query(ClientSettings),
+    /// Serves attachables for the session with this secret name.
+    Attach {
+        /// The name that [`Welcome`] gave.
+        session: String,
+    },
+    /// Asks the engine to end: at once when idle, else refused unless `force`.
+    Stop {
+        /// End running sessions too.
+        force: bool,
+    },
+}
+
+/// What the engine needs to know of a client.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientSettings {
+    /// The client's working directory: relative host paths start here.
+    pub workdir: String,
+    /// Home of the user, for `~`.
+    pub home: String,
+    /// Labels, e.g. name and version of a client library.
+    pub labels: Vec<(String, String)>,
+    /// Version of the API whose behaviour the client expects; empty means the newest.
+    pub compat: String,
+}
+
+/// The engine takes the client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// [`crate::VERSION`] of the engine.
+    pub version: String,
+    /// Unguessable name of the session; empty where there is none.
+    pub session: String,
+}
+
+/// The engine's answer to a [`Hello`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Greeting {
+    /// Come in.
+    Welcome(Welcome),
+    /// Go away, for this reason.
+    Refused(Error),
+}
+
+/// What an engine says about itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineStatus {
+    /// [`crate::VERSION`] of the engine.
+    pub version: String,
+    /// Process id.
+    pub pid: u32,
+    /// Sessions that are open now.
+    pub sessions: usize,
+    /// Seconds since it started.
+    pub uptime_seconds: u64,
+}

@@ -1,0 +1,260 @@
+//! The last steps before a program runs, in the process that becomes it.
+//!
+//! Everything that can be prepared is prepared in [`Command::new`]. [`Command::execute`] may run in
+//! memory that is shared with process 1, which stands still meanwhile.
+
+use crate::capabilities;
+use crate::sys::{self, Strings};
+use crate::wire::{Channel, Failure, Input, Run, Stage, Status};
+use crate::zygote::{World, tell};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Gid, Uid};
+use rustix::thread::CapabilitySet;
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Where programs are looked for when the environment has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Exit code of a shell that does not find a program.
+const NOT_FOUND: i32 = 127;
+/// Exit code of a shell that finds a program it cannot execute.
+const NOT_EXECUTABLE: i32 = 126;
+
+/// A command, ready to be executed.
+pub(super) struct Command {
+    arguments: Strings,
+    environment: Strings,
+    /// Paths to try in turn.
+    candidates: Vec<CString>,
+    /// Whether the candidates come from a search.
+    searched: bool,
+    uid: Uid,
+    gid: Gid,
+    groups: Vec<Gid>,
+    /// Capabilities to keep across everything, if all are to be kept.
+    keep: Option<CapabilitySet>,
+    stdin: Option<String>,
+    redirects: Vec<(Channel, String)>,
+}
+
+impl Command {
+    /// Prepares the command.
+    pub(super) fn new(run: &Run, world: &World) -> Result<Command, Failure> {
+        let malformed = || Failure::setup("read the request")(Errno::BADMSG);
+        let strings = |texts: &[String]| -> Result<Vec<CString>, Failure> {
+            texts.iter().map(|text| CString::new(text.as_str()).map_err(|_| malformed())).collect()
+        };
+        let program = run.args.first().ok_or_else(malformed)?;
+        let redirects = [
+            (Channel::Stdout, &run.redirect_stdout),
+            (Channel::Stderr, &run.redirect_stderr),
+        ];
+        Ok(Command {
+            arguments: Strings::new(strings(&run.args)?),
+            environment: Strings::new(strings(&run.env)?),
+            candidates: strings(&candidates(program, &run.env))?,
+            searched: !program.contains('/'),
+            uid: Uid::from_raw(run.uid),
+            gid: Gid::from_raw(run.gid),
+            groups: run.groups.iter().map(|group| Gid::from_raw(*group)).collect(),
+            keep: run.all_capabilities.then_some(world.held),
+            stdin: match &run.stdin {
+                Input::File(path) => Some(path.clone()),
+                Input::Null | Input::Pipe => None,
+            },
+            redirects: redirects
+                .into_iter()
+                .filter_map(|(channel, path)| Some((channel, path.clone()?)))
+                .collect(),
+        })
+    }
+
+    /// Becomes the program; returns only when that failed.
+    pub(super) fn execute(&self, status: &OwnedFd) -> Failure {
+        if let Err(failure) = self.become_user().and_then(|()| self.open_files(status)) {
+            return failure;
+        }
+        sys::close_on_exec_from(3);
+        sys::unblock_all();
+        self.try_candidates()
+    }
+
+    fn become_user(&self) -> Result<(), Failure> {
+        let failed = Failure::setup("change the user");
+        if !self.groups.is_empty() {
+            rustix::thread::set_thread_groups(&self.groups).map_err(&failed)?;
+        }
+        if self.keep.is_some() {
+            rustix::thread::set_keep_capabilities(true).map_err(&failed)?;
+        }
+        if !self.gid.is_root() {
+            rustix::thread::set_thread_res_gid(self.gid, self.gid, self.gid).map_err(&failed)?;
+        }
+        if !self.uid.is_root() {
+            rustix::thread::set_thread_res_uid(self.uid, self.uid, self.uid).map_err(&failed)?;
+        }
+        // A change of user sets this to what the host's administrator chose, and the memory may still
+        // be shared with process 1.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(&failed)?;
+        match self.keep {
+            Some(held) => keep_capabilities(held).map_err(Failure::setup("keep capabilities")),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens what the user named, as the user and in the container's root. The engine writes the
+    /// redirected files itself, so it gets their descriptors.
+    fn open_files(&self, status: &OwnedFd) -> Result<(), Failure> {
+        if let Some(path) = &self.stdin {
+            let told = |reason: String| Failure::told(Stage::Stdin(reason));
+            let file = open_input(path).map_err(told)?;
+            rustix::stdio::dup2_stdin(&file).map_err(Failure::setup("connect the streams"))?;
+        }
+        if self.redirects.is_empty() {
+            return Ok(());
+        }
+        let mut files = Vec::new();
+        for (channel, path) in &self.redirects {
+            let told = |reason: String| Failure::told(Stage::Redirect(*channel, reason));
+            files.push(open_output(path).map_err(told)?);
+        }
+        let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
+        tell(status.as_fd(), &Status::Files, &files);
+        Ok(())
+    }
+
+    /// Executes the first candidate that can be, in the manner of `execvp`.
+    fn try_candidates(&self) -> Failure {
+        let mut denied = None;
+        for candidate in &self.candidates {
+            match sys::execute(candidate, &self.arguments, &self.environment) {
+                Errno::NOENT | Errno::NOTDIR => {}
+                Errno::ACCESS => denied = denied.or(Some(candidate)),
+                Errno::NOEXEC => {
+                    return unfit("it is neither a program for this machine nor a script".to_owned());
+                }
+                Errno::NAMETOOLONG | Errno::LOOP if self.searched => {}
+                error @ (Errno::NAMETOOLONG | Errno::LOOP) => {
+                    return Failure::told(Stage::Program(NOT_FOUND, words(error)));
+                }
+                error => return unfit(words(error)),
+            }
+        }
+        if let Some(path) = denied {
+            let directory = file_type(path) == Some(FileType::Directory);
+            return unfit(if directory { "it is a directory" } else { "permission denied" }.to_owned());
+        }
+        if self.candidates.iter().any(|path| file_type(path) == Some(FileType::RegularFile)) {
+            return unfit("the interpreter or loader that it names does not exist".to_owned());
+        }
+        let reason =
+            if self.searched { "not found in any directory of PATH" } else { "no such file" };
+        Failure::told(Stage::Program(NOT_FOUND, reason.to_owned()))
+    }
+}
+
+fn unfit(reason: String) -> Failure {
+    Failure::told(Stage::Program(NOT_EXECUTABLE, reason))
+}
+
+/// What the kernel's error means, without its number.
+fn words(error: Errno) -> String {
+    let text = std::io::Error::from(error).to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_lowercase()
+}
+
+fn file_type(path: &CString) -> Option<FileType> {
+    let found = rustix::fs::stat(path).ok()?;
+    Some(FileType::from_raw_mode(found.st_mode))
+}
+
+/// Paths at which a program may be.
+fn candidates(program: &str, env: &[String]) -> Vec<String> {
+    if program.contains('/') {
+        return vec![program.to_owned()];
+    }
+    if program.is_empty() {
+        return Vec::new();
+    }
+    let path = env.iter().rev().find_map(|entry| entry.strip_prefix("PATH="));
+    path.unwrap_or(DEFAULT_PATH)
+        .split(':')
+        .map(|directory| if directory.is_empty() { "." } else { directory })
+        .map(|directory| format!("{directory}/{program}"))
+        .collect()
+}
+
+/// Opens without following links that lead out of the root, as those in `/proc` could, and without waiting for
+/// the other end of a named pipe.
+fn open_here(path: &str, flags: OFlags) -> Result<(OwnedFd, FileType), Errno> {
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    // With no file to make, the kernel wants no mode either.
+    let mode =
+        if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() };
+    let file = rustix::fs::openat2(CWD, path, flags, mode, ResolveFlags::NO_MAGICLINKS)?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+    Ok((file, kind))
+}
+
+fn open_input(path: &str) -> Result<OwnedFd, String> {
+    let (file, kind) = open_here(path, OFlags::RDONLY).map_err(words)?;
+    match kind {
+        FileType::RegularFile | FileType::CharacterDevice => {}
+        FileType::Directory => return Err("it is a directory".to_owned()),
+        _ => return Err("it is not a regular file".to_owned()),
+    }
+    rustix::fs::fcntl_setfl(&file, OFlags::empty()).map_err(words)?;
+    Ok(file)
+}
+
+/// Appending lets both streams go to one file.
+fn open_output(path: &str) -> Result<OwnedFd, String> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::APPEND;
+    match open_here(path, flags) {
+        Ok((file, FileType::RegularFile)) => Ok(file),
+        // A named pipe that nobody reads.
+        Ok(_) | Err(Errno::NXIO) => Err("it is not a regular file".to_owned()),
+        Err(error) => Err(words(error)),
+    }
+}
+
+/// Makes capabilities survive the execution of programs, for users other than root too.
+fn keep_capabilities(held: CapabilitySet) -> Result<(), Errno> {
+    rustix::thread::set_capabilities(None, capabilities::all_sets(held))?;
+    for capability in capabilities::singles(held) {
+        rustix::thread::configure_capability_in_ambient_set(capability, true)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(program: &str, env: &[&str], expected: &[&str]) {
+        let env: Vec<String> = env.iter().map(|entry| (*entry).to_owned()).collect();
+        assert_eq!(candidates(program, &env), expected);
+    }
+
+    #[test]
+    fn a_path_is_taken_as_it_is() {
+        check("/bin/sh", &["PATH=/a"], &["/bin/sh"]);
+        check("./run", &["PATH=/a"], &["./run"]);
+        check("", &["PATH=/a"], &[]);
+    }
+
+    #[test]
+    fn a_name_is_looked_for_in_the_commands_own_path() {
+        check("sh", &["PATH=/a:/b/c"], &["/a/sh", "/b/c/sh"]);
+        check("sh", &["PATH=:/a"], &["./sh", "/a/sh"]);
+        check("sh", &["PATH=/old", "PATH=/new"], &["/new/sh"]);
+        assert_eq!(candidates("sh", &[]).len(), 6);
+    }
+
+    #[test]
+    fn kernel_errors_lose_their_number() {
+        assert_eq!(words(Errno::ACCESS), "permission denied");
+    }
+}

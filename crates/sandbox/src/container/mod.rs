@@ -1,0 +1,132 @@
+//! What happens in a new container before its command begins.
+//!
+//! This code runs in a clone of the zygote, as root in fresh namespaces: it enters its control groups, builds the
+//! mounts (`mounts`), gives up powers (`confine`), and then either becomes process 1 for
+//! good with the command as its child (`init`) or becomes the command itself (`command`). Failures go to the engine
+//! over the status socket. Nothing here may wait for anybody.
+
+mod command;
+mod confine;
+mod init;
+mod mounts;
+
+use crate::sys;
+use crate::wire::{self, Failure, Input, Run, Status};
+use crate::zygote::{World, tell};
+use command::Command;
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Which descriptor of a run is the control group's directory, if it has one.
+pub(crate) const GROUP_PLACE: usize = 1;
+
+/// Exit code of a process 1 whose command never began; the engine goes by the status, not by this.
+const NOT_BEGUN: i32 = 125;
+
+/// Does everything, in the cloned process. It never returns to the zygote's code.
+pub(crate) fn enter(world: &World, packet: &[u8], descriptors: Vec<OwnedFd>) -> ! {
+    let code = catch_unwind(AssertUnwindSafe(|| begin(world, packet, descriptors)));
+    sys::exit_now(code.unwrap_or(NOT_BEGUN))
+}
+
+fn begin(world: &World, packet: &[u8], descriptors: Vec<OwnedFd>) -> i32 {
+    let mut descriptors = descriptors.into_iter();
+    let Some(status) = descriptors.next() else { return NOT_BEGUN };
+    match prepare(world, packet, descriptors.collect()) {
+        Ok((run, command)) if run.init => init::run(&command, &status),
+        Ok((_, command)) => report(&status, command.execute(&status)),
+        Err(failure) => report(&status, failure),
+    }
+}
+
+/// Tells the engine why the command did not begin; the result is our exit code.
+fn report(status: &OwnedFd, failure: Failure) -> i32 {
+    tell(status.as_fd(), &Status::Failed(failure), &[]);
+    NOT_BEGUN
+}
+
+fn prepare(
+    world: &World,
+    packet: &[u8],
+    descriptors: Vec<OwnedFd>,
+) -> Result<(Run, Command), Failure> {
+    let (run, descriptors) = Descriptors::split(packet, descriptors)?;
+    if packet.get(1) == Some(&wire::GROUP_FILES) {
+        enter_groups(&descriptors.group_files)?;
+    }
+    if !world.host_network {
+        sys::loopback_up().map_err(Failure::setup("bring the loopback up"))?;
+    }
+    mounts::build(world, &run, &descriptors)?;
+    rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
+    connect_streams(world, &descriptors).map_err(Failure::setup("connect the streams"))?;
+    rustix::process::chdir(&*run.workdir).map_err(|error| Failure {
+        stage: wire::Stage::Workdir,
+        errno: error.raw_os_error(),
+    })?;
+    let command = Command::new(&run, world)?;
+    confine::confine(world, run.all_capabilities)?;
+    Ok((run, command))
+}
+
+/// The descriptors of a run by their meaning; see `wire` for the order they come in.
+struct Descriptors {
+    group_files: Vec<OwnedFd>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    stdin: Option<OwnedFd>,
+    root: OwnedFd,
+    mounts: Vec<OwnedFd>,
+}
+
+impl Descriptors {
+    /// Decodes a request and gives each descriptor its meaning.
+    fn split(packet: &[u8], mut given: Vec<OwnedFd>) -> Result<(Run, Descriptors), Failure> {
+        let malformed = || Failure::setup("read the request")(Errno::BADMSG);
+        let run: Run = match packet.split_at_checked(wire::HEAD) {
+            Some(([wire::RUN_IN_FILE, _], _)) => {
+                let body = read_file(given.pop().ok_or_else(malformed)?);
+                postcard::from_bytes(&body.map_err(|_| malformed())?)
+            }
+            Some((_, body)) => postcard::from_bytes(body),
+            None => return Err(malformed()),
+        }
+        .map_err(|_| malformed())?;
+        let mut given = given.into_iter();
+        let group_files = given.by_ref().take(usize::from(run.group_files)).collect();
+        let stdout = given.next().ok_or_else(malformed)?;
+        let stderr = given.next().ok_or_else(malformed)?;
+        let stdin = match run.stdin {
+            Input::Pipe => Some(given.next().ok_or_else(malformed)?),
+            Input::Null | Input::File(_) => None,
+        };
+        let root = given.next().ok_or_else(malformed)?;
+        let mounts = given.collect();
+        Ok((run, Descriptors { group_files, stdout, stderr, stdin, root, mounts }))
+    }
+}
+
+fn read_file(descriptor: OwnedFd) -> std::io::Result<Vec<u8>> {
+    let mut file = File::from(descriptor);
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Moves this process into version 1 groups and makes them look like the top.
+fn enter_groups(files: &[OwnedFd]) -> Result<(), Failure> {
+    for file in files {
+        rustix::io::write(file, b"0").map_err(Failure::setup("enter the control group"))?;
+    }
+    sys::hide_control_groups().map_err(Failure::setup("hide the control group"))
+}
+
+fn connect_streams(world: &World, descriptors: &Descriptors) -> Result<(), Errno> {
+    rustix::stdio::dup2_stdin(descriptors.stdin.as_ref().unwrap_or(&world.null))?;
+    rustix::stdio::dup2_stdout(&descriptors.stdout)?;
+    rustix::stdio::dup2_stderr(&descriptors.stderr)
+}

@@ -1,0 +1,235 @@
+//! Builds what a container sees as its file system.
+//!
+//! The root is not trusted: any name in it may be a link that a hostile image put there. So no path
+//! in it is ever given to the kernel as a string to mount at. A path is resolved once, inside the root, to a
+//! descriptor, and the mount goes onto that. Links in the places of `/proc`, `/dev` and `/sys` are refused.
+
+use super::Descriptors;
+use crate::sys;
+use crate::wire::{Failure, MountKind, Run};
+use crate::zygote::{Area, World, attach, become_root, new_mount};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, makedev};
+use rustix::io::Errno;
+use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+const READ_ONLY: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY;
+const NO_DEVICES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NODEV;
+const NO_SET_ID: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID;
+const NO_EXECUTION: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOEXEC;
+
+/// Mounts everything and makes it the root of this process.
+pub(super) fn build(world: &World, run: &Run, descriptors: &Descriptors) -> Result<(), Failure> {
+    let root = descriptors.root.as_fd();
+    let attributes = if run.all_capabilities { MountAttrFlags::empty() } else { NO_DEVICES };
+    sys::set_mount_attributes(root, u64::from(attributes.bits())).map_err(Failure::mount("/"))?;
+    attach(root, CWD, "/").map_err(Failure::mount("/"))?;
+    mount_proc(world, run, root)?;
+    mount_sys(world, run, root)?;
+    mount_dev(root)?;
+    mount_host_files(world, root)?;
+    mount_given(run, descriptors)?;
+    become_root(root).map_err(Failure::setup("change the root"))
+}
+
+fn mount_proc(world: &World, run: &Run, root: BorrowedFd<'_>) -> Result<(), Failure> {
+    let failed = Failure::mount("/proc");
+    let proc = new_mount("proc", &[], NO_SET_ID | NO_DEVICES | NO_EXECUTION).map_err(&failed)?;
+    attach_system(&proc, root, "/proc")?;
+    if run.all_capabilities {
+        return Ok(());
+    }
+    for path in &world.read_only {
+        let part = clone_of(proc.as_fd(), path).map_err(&failed)?;
+        let attributes = READ_ONLY | NO_SET_ID | NO_DEVICES | NO_EXECUTION;
+        sys::set_mount_attributes(part.as_fd(), u64::from(attributes.bits())).map_err(&failed)?;
+        attach(part.as_fd(), proc.as_fd(), path).map_err(&failed)?;
+    }
+    mask(world, Area::Proc, proc.as_fd()).map_err(failed)
+}
+
+fn mount_sys(world: &World, run: &Run, root: BorrowedFd<'_>) -> Result<(), Failure> {
+    let failed = Failure::mount("/sys");
+    let mut attributes = NO_SET_ID | NO_DEVICES | NO_EXECUTION;
+    if !run.all_capabilities {
+        attributes |= READ_ONLY;
+    }
+    let sys = new_mount("sysfs", &[], attributes).map_err(&failed)?;
+    attach_system(&sys, root, "/sys")?;
+    if run.all_capabilities {
+        return Ok(());
+    }
+    mask(world, Area::Sys, sys.as_fd()).map_err(failed)
+}
+
+/// Hides the parts of a kernel file system that tell about the host.
+fn mask(world: &World, area: Area, tree: BorrowedFd<'_>) -> Result<(), Errno> {
+    let cover = |what: &str, path: &str| attach(clone_of(CWD, what)?.as_fd(), tree, path);
+    for (_, path) in world.masked_files.iter().filter(|(masked, _)| *masked == area) {
+        cover("/null", path)?;
+    }
+    for (_, path) in world.masked_directories.iter().filter(|(masked, _)| *masked == area) {
+        cover("/empty", path)?;
+    }
+    Ok(())
+}
+
+const DEVICES: [(&str, u32, u32); 6] = [
+    ("null", 1, 3),
+    ("zero", 1, 5),
+    ("full", 1, 7),
+    ("random", 1, 8),
+    ("urandom", 1, 9),
+    ("tty", 5, 0),
+];
+
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("ptmx", "pts/ptmx"),
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
+
+/// What is mounted in `/dev`: name, file system, options. Sizes are those that other engines give.
+const DEVICE_MOUNTS: [(&str, &str, &[(&str, &str)]); 3] = [
+    ("pts", "devpts", &[("ptmxmode", "0666"), ("mode", "0620"), ("gid", "5")]),
+    ("shm", "tmpfs", &[("mode", "1777"), ("size", "65536k")]),
+    ("mqueue", "mqueue", &[]),
+];
+
+fn mount_dev(root: BorrowedFd<'_>) -> Result<(), Failure> {
+    let failed = Failure::mount("/dev");
+    let options = [("mode", "755"), ("size", "65536k")];
+    let dev = new_mount("tmpfs", &options, NO_SET_ID | NO_EXECUTION).map_err(&failed)?;
+    fill_dev(dev.as_fd()).map_err(&failed)?;
+    attach_system(&dev, root, "/dev")?;
+    for (name, kind, options) in DEVICE_MOUNTS {
+        let mut attributes = NO_SET_ID | NO_EXECUTION;
+        if name != "pts" {
+            attributes |= NO_DEVICES;
+        }
+        let mount = new_mount(kind, options, attributes).map_err(&failed)?;
+        attach(mount.as_fd(), dev.as_fd(), name).map_err(&failed)?;
+    }
+    Ok(())
+}
+
+fn fill_dev(dev: BorrowedFd<'_>) -> Result<(), Errno> {
+    // The file mode creation mask would take the write bits of the nodes away.
+    let mask = rustix::process::umask(Mode::empty());
+    for (name, major, minor) in DEVICES {
+        let mode = Mode::from_raw_mode(0o666);
+        rustix::fs::mknodat(dev, name, FileType::CharacterDevice, mode, makedev(major, minor))?;
+    }
+    rustix::process::umask(mask);
+    for (name, target) in DEVICE_LINKS {
+        rustix::fs::symlinkat(target, dev, name)?;
+    }
+    for (name, _, _) in DEVICE_MOUNTS {
+        rustix::fs::mkdirat(dev, name, Mode::from_raw_mode(0o755))?;
+    }
+    Ok(())
+}
+
+fn mount_host_files(world: &World, root: BorrowedFd<'_>) -> Result<(), Failure> {
+    for name in &world.host_files {
+        let target = format!("/etc/{name}");
+        let failed = Failure::mount(&target);
+        let place = find(root, &target, OFlags::empty(), ResolveFlags::empty()).map_err(&failed)?;
+        let file = clone_of(CWD, &format!("/{name}")).map_err(&failed)?;
+        attach(file.as_fd(), place.as_fd(), "").map_err(&failed)?;
+    }
+    Ok(())
+}
+
+fn mount_given(run: &Run, descriptors: &Descriptors) -> Result<(), Failure> {
+    let mut given = descriptors.mounts.iter();
+    for entry in &run.mounts {
+        let failed = Failure::mount(&entry.target);
+        let mut attributes = NO_SET_ID;
+        if !run.all_capabilities {
+            attributes |= NO_DEVICES;
+        }
+        if entry.read_only {
+            attributes |= READ_ONLY;
+        }
+        let made;
+        let mount = match &entry.kind {
+            MountKind::Descriptor => given.next().ok_or(Errno::BADMSG).map_err(&failed)?,
+            MountKind::Tmpfs(size) => {
+                made = new_tmpfs(*size).map_err(&failed)?;
+                &made
+            }
+        };
+        let place = place_for(mount, descriptors.root.as_fd(), &entry.target).map_err(&failed)?;
+        sys::set_mount_attributes(mount.as_fd(), u64::from(attributes.bits())).map_err(&failed)?;
+        attach(mount.as_fd(), place.as_fd(), "").map_err(&failed)?;
+    }
+    Ok(())
+}
+
+fn new_tmpfs(size: Option<u64>) -> Result<OwnedFd, Errno> {
+    let none = MountAttrFlags::empty();
+    match size {
+        Some(size) => new_mount("tmpfs", &[("mode", "1777"), ("size", &size.to_string())], none),
+        None => new_mount("tmpfs", &[("mode", "1777")], none),
+    }
+}
+
+/// The place in the root for a mount, made if it is missing: a mount may lie in another one, whose
+/// owner knew nothing of it.
+fn place_for(mount: &OwnedFd, root: BorrowedFd<'_>, target: &str) -> Result<OwnedFd, Errno> {
+    match find(root, target, OFlags::empty(), ResolveFlags::empty()) {
+        Err(Errno::NOENT) => {}
+        found => return found,
+    }
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(mount)?.st_mode);
+    let trimmed = target.trim_end_matches('/');
+    let (parents, name) = trimmed.rsplit_once('/').ok_or(Errno::NOENT)?;
+    let mut directory = find(root, "/", OFlags::DIRECTORY, ResolveFlags::empty())?;
+    let mut path = String::new();
+    for part in parents.split('/').filter(|part| !part.is_empty()) {
+        path.push('/');
+        path.push_str(part);
+        directory = match find(root, &path, OFlags::DIRECTORY, ResolveFlags::empty()) {
+            Err(Errno::NOENT) => {
+                rustix::fs::mkdirat(&directory, part, Mode::from_raw_mode(0o755))?;
+                find(root, &path, OFlags::DIRECTORY, ResolveFlags::empty())?
+            }
+            found => found?,
+        };
+    }
+    if kind == FileType::Directory {
+        rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755))?;
+    } else {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(0o644))?;
+    }
+    find(root, target, OFlags::empty(), ResolveFlags::empty())
+}
+
+/// Attaches one of the kernel's file systems where it belongs.
+fn attach_system(mount: &OwnedFd, root: BorrowedFd<'_>, target: &str) -> Result<(), Failure> {
+    let failed = Failure::mount(target);
+    let place =
+        find(root, target, OFlags::DIRECTORY, ResolveFlags::NO_SYMLINKS).map_err(&failed)?;
+    attach(mount.as_fd(), place.as_fd(), "").map_err(failed)
+}
+
+/// What is at `path` inside the root, by a descriptor that nothing can be read from.
+fn find(
+    root: BorrowedFd<'_>,
+    path: &str,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+    let resolve = resolve | ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(root, path, flags, Mode::empty(), resolve)
+}
+
+/// A detached mount of what is at a path that we made ourselves.
+fn clone_of(at: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
+    open_tree(at, path, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)
+}

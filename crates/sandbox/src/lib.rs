@@ -1,0 +1,38 @@
+//! Runs one command in isolation over mounts that somebody else made.
+//!
+//! Start reading at [`Sandbox::run`] (the engine's side: pipes, waiting, killing), then `zygote`
+//! (the small process that clones containers) and `container` (what happens inside a clone before
+//! the command begins). [`Spec`] says what to run, [`Settings`] what holds for every run.
+//!
+//! The engine is a threaded program and must never fork: a forked copy of one of its threads can hang
+//! on a lock that another thread held. So [`Zygote::start`] makes a process of one thread before
+//! any thread exists, and that process does all the cloning. Whatever lives below the zygote
+//! dies with it, because the zygote is process 1 of a pid namespace, and the zygote dies with the engine.
+//!
+//! Out of scope: how root file systems are made (`store`), what a command means (`api`), networks
+//! other than none and the host's.
+
+mod capabilities;
+mod cgroup;
+mod container;
+mod driver;
+mod error;
+mod hosts;
+mod launch;
+mod packet;
+mod sandbox;
+mod seccomp;
+mod spec;
+mod streams;
+mod sys;
+mod wire;
+mod zygote;
+
+pub use cgroup::sweep;
+pub use error::Error;
+pub use sandbox::Sandbox;
+pub use spec::{
+    Exit, Limits, MountPoint, Network, Oom, Output, Settings, Source, Spec, Stdin, Stream, Usage,
+    User, targets,
+};
+pub use zygote::{Zygote, zygote_main};

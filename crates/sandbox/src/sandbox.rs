@@ -1,0 +1,186 @@
+//! [`Sandbox`]: the face of the crate.
+
+use crate::cgroup::Groups;
+use crate::driver::{Driver, Orders};
+use crate::hosts::HostFiles;
+use crate::launch::Launch;
+use crate::sys::watched;
+use crate::wire::{self, Ready, Setup};
+use crate::{Error, Exit, Network, Output, Settings, Spec, Zygote, packet};
+use rustix::io::Errno;
+use std::any::Any;
+use std::convert::Infallible;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// How long the zygote may take to prepare itself.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+/// How long [`Sandbox::shutdown`] waits for runs that were killed.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(90);
+
+/// Runs commands. Clones are the same sandbox.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Inner>);
+
+/// What all clones share.
+pub(crate) struct Inner {
+    settings: Settings,
+    requests: AsyncFd<OwnedFd>,
+    zygote: Mutex<Option<Zygote>>,
+    groups: Option<Groups>,
+    hosts: HostFiles,
+    closing: watch::Sender<bool>,
+    /// Each run holds a clone; when the last is gone, `ended` says so. None once shut down.
+    runs: Mutex<Option<mpsc::Sender<Infallible>>>,
+    ended: tokio::sync::Mutex<mpsc::Receiver<Infallible>>,
+}
+
+impl Sandbox {
+    /// Gives the zygote its settings. Must be called inside a tokio runtime.
+    pub fn new(zygote: Zygote, settings: Settings) -> Result<Sandbox, Error> {
+        let hosts = HostFiles::write(&settings)?;
+        hand_over(&zygote, &settings, &hosts)?;
+        let groups = Groups::prepare(&settings.cgroup_name, settings.limits, zygote.pid())?;
+        let requests = zygote
+            .socket()
+            .try_clone_to_owned()
+            .and_then(|socket| watched(socket, Interest::WRITABLE))
+            .map_err(Error::host("cannot watch the zygote's socket"))?;
+        let (runs, ended) = mpsc::channel(1);
+        Ok(Sandbox(Arc::new(Inner {
+            settings,
+            requests,
+            zygote: Mutex::new(Some(zygote)),
+            groups,
+            hosts,
+            closing: watch::Sender::new(false),
+            runs: Mutex::new(Some(runs)),
+            ended: tokio::sync::Mutex::new(ended),
+        })))
+    }
+
+    /// Runs a command to its end. All that it writes goes to `output` before this returns.
+    ///
+    /// Dropping the future cancels: the command gets SIGTERM and, when the grace is over, everything in the
+    /// container is killed. A task of the sandbox sees to that and drops `spec.keep` afterwards.
+    pub async fn run(&self, spec: Spec, output: Output) -> Result<Exit, Error> {
+        let alive = self.0.register()?;
+        let (_cancel, cancelled) = oneshot::channel();
+        let orders = Orders { cancelled, closing: self.0.closing.subscribe() };
+        let inner = self.0.clone();
+        let task = tokio::spawn(async move {
+            let result = inner.see_through(spec, output, orders).await;
+            drop(alive);
+            result
+        });
+        match task.await {
+            Ok(result) => result,
+            Err(error) => Err(Error::Host {
+                action: "the task that runs the command failed",
+                source: io::Error::other(error),
+            }),
+        }
+    }
+
+    /// Kills everything that runs and waits until it is gone. Further runs are refused.
+    pub async fn shutdown(&self) {
+        let inner = &self.0;
+        drop(inner.runs.lock().unwrap_or_else(PoisonError::into_inner).take());
+        inner.closing.send_replace(true);
+        let ended = async { inner.ended.lock().await.recv().await };
+        if tokio::time::timeout(SHUTDOWN_LIMIT, ended).await.is_err() {
+            tracing::error!("some containers did not end within {SHUTDOWN_LIMIT:?}");
+        }
+        let zygote = inner.zygote.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Its end is waited for, which is short but not for a thread of the runtime.
+        if let Err(error) = tokio::task::spawn_blocking(move || drop(zygote)).await {
+            tracing::error!("cannot end the zygote: {error}");
+        }
+        if let Some(groups) = &inner.groups {
+            groups.close();
+        }
+    }
+}
+
+impl Inner {
+    /// What holds for every run.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn register(&self) -> Result<mpsc::Sender<Infallible>, Error> {
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.clone().ok_or(Error::Closed)
+    }
+
+    async fn see_through(
+        &self,
+        mut spec: Spec,
+        output: Output,
+        orders: Orders,
+    ) -> Result<Exit, Error> {
+        let keep = std::mem::replace(&mut spec.keep, Box::new(()));
+        let result = self.start_and_wait(spec, output, orders).await;
+        release(keep, &result);
+        result
+    }
+
+    async fn start_and_wait(
+        &self,
+        spec: Spec,
+        output: Output,
+        orders: Orders,
+    ) -> Result<Exit, Error> {
+        self.hosts.refresh()?;
+        let group = self.groups.as_ref().map(Groups::create).transpose()?;
+        let launch = Launch::prepare(spec, group.as_ref())?;
+        let (bytes, descriptors) = launch.request(group.as_ref());
+        let send = |socket: &OwnedFd| Ok(packet::send(socket, bytes, &descriptors)?);
+        match self.requests.async_io(Interest::WRITABLE, send).await {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(Errno::PIPE.raw_os_error()) => {
+                return Err(Error::Zygote("has ended".into()));
+            }
+            Err(error) => return Err(Error::Host { action: "cannot reach the zygote", source: error }),
+        }
+        drop(descriptors);
+        let driver = Driver::new(launch.sent(), output);
+        let driver = driver.map_err(Error::host("cannot watch the container"))?;
+        let result = driver.run(self, orders, group.as_ref()).await;
+        if let Some(group) = group {
+            group.remove().await;
+        }
+        result
+    }
+}
+
+/// Lets go of what a run needed, unless a process may still be using it; then it is left to the next
+/// start of the engine, which finds it on the disk.
+fn release(keep: Box<dyn Any + Send>, result: &Result<Exit, Error>) {
+    match result {
+        Err(Error::Stuck { .. }) => std::mem::forget(keep),
+        _ => drop(keep),
+    }
+}
+
+fn hand_over(zygote: &Zygote, settings: &Settings, hosts: &HostFiles) -> Result<(), Error> {
+    let setup = Setup { host_network: settings.network == Network::Host };
+    let malformed = |_| Error::Zygote("does not speak our language".into());
+    let bytes = postcard::to_extend(&setup, vec![wire::SETTINGS, wire::GROUP_NONE]);
+    let mounts = hosts.mounts()?;
+    let descriptors: Vec<_> = mounts.iter().map(AsFd::as_fd).collect();
+    packet::send(zygote.socket(), &bytes.map_err(malformed)?, &descriptors)
+        .map_err(|error| Error::Host { action: "cannot reach the zygote", source: error.into() })?;
+    let mut buffer = [0; 4096];
+    let length = zygote.receive(&mut buffer, READY_LIMIT)?;
+    let ready: Ready = postcard::from_bytes(&buffer[..length]).map_err(malformed)?;
+    match ready.error {
+        Some(error) => Err(Error::Zygote(error)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,182 @@
+//! What to run and what came of it, as plain data.
+//!
+//! Nothing here does anything: a [`Spec`] is consumed by [`crate::Sandbox::run`], which answers with
+//! an [`Exit`].
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::time::Duration;
+use store::Mount;
+
+/// What holds for every run of one sandbox.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long a cancelled command may take to end after SIGTERM before everything is killed.
+    pub grace: Duration,
+    /// Name of the control group below the engine's own that holds one group for each run. It must
+    /// be this engine's alone, because [`crate::sweep`] removes whatever bears it.
+    pub cgroup_name: String,
+    /// Limits of each run.
+    pub limits: Limits,
+    /// What a command can reach.
+    pub network: Network,
+    /// Directory for the `hosts`, `hostname` and `resolv.conf` that containers see; made if missing.
+    pub hosts_files: PathBuf,
+}
+
+/// Limits of one run; none means that the engine's own limits are the only ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// Bytes of memory, swap included.
+    pub memory: Option<u64>,
+    /// Processes and threads, process 1 included.
+    pub pids: Option<u64>,
+    /// Processor time in units of one processor; a fraction is fine.
+    pub cpus: Option<f64>,
+}
+
+impl Limits {
+    /// Whether a control group is needed at all.
+    pub(crate) fn any(&self) -> bool {
+        self.memory.is_some() || self.pids.is_some() || self.cpus.is_some()
+    }
+}
+
+/// What a command can reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Only itself: a network namespace of its own with the loopback up.
+    None,
+    /// Whatever the host reaches: the host's network namespace.
+    Host,
+}
+
+/// One command and the world it sees.
+pub struct Spec {
+    /// The root file system, not attached anywhere.
+    pub root: Mount,
+    /// What is mounted in the root, in any order: parents are mounted before what lies in them.
+    pub mounts: Vec<MountPoint>,
+    /// Program and arguments. A program without a slash is looked up in `PATH` of `env`, inside.
+    pub args: Vec<String>,
+    /// The whole environment, exactly.
+    pub env: Vec<(String, String)>,
+    /// Absolute path of the directory the command begins in.
+    pub workdir: String,
+    /// Whom the command runs as.
+    pub user: User,
+    /// Whether process 1 is ours and the command its child; otherwise the command is process 1.
+    pub init: bool,
+    /// Whether the command keeps every capability the engine has, unfiltered and unmasked.
+    pub all_capabilities: bool,
+    /// What the command reads.
+    pub stdin: Stdin,
+    /// Path in the container of a regular file that gets what is written to the standard output.
+    pub redirect_stdout: Option<String>,
+    /// The same for the standard error.
+    pub redirect_stderr: Option<String>,
+    /// Held until the last process is gone, then dropped.
+    pub keep: Box<dyn Any + Send>,
+}
+
+/// One mount in the root.
+pub struct MountPoint {
+    /// Absolute path in the container; links in it are followed inside the root.
+    pub target: String,
+    /// What is mounted there.
+    pub source: Source,
+    /// Whether writing is refused.
+    pub read_only: bool,
+}
+
+/// What is mounted.
+pub enum Source {
+    /// A directory or a file.
+    Mount(Mount),
+    /// An empty file system in memory.
+    Tmpfs {
+        /// Most bytes it may hold; none leaves the kernel's default, half of the memory.
+        size: Option<u64>,
+    },
+}
+
+/// Whom a command runs as.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+    /// Further groups.
+    pub groups: Vec<u32>,
+}
+
+/// What a command reads from its standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing.
+    Empty,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A file of the container, by a path that may be relative to the working directory.
+    File(String),
+}
+
+/// Which stream some output came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Gets all output as it comes, on the runtime's threads: it must not block for long.
+pub type Output = Box<dyn FnMut(Stream, &[u8]) + Send>;
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exit {
+    /// The exit code; 128 plus the number of the signal that ended the command.
+    pub code: i32,
+    /// Present when the kernel killed something in the container for want of memory.
+    pub oom: Option<Oom>,
+    /// What the run used.
+    pub usage: Usage,
+}
+
+/// Memory figures of a run that went over its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oom {
+    /// The limit in bytes.
+    pub limit: u64,
+    /// The most that was in use at once, in bytes; none when the kernel does not say.
+    pub peak: Option<u64>,
+}
+
+/// What a run used, all its processes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Processor time in user mode.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// Largest resident memory of any one process, in bytes.
+    pub max_resident: u64,
+}
+
+/// What every root must have so that [`crate::Sandbox::run`] can mount there: path, and whether it is a
+/// directory.
+pub fn targets(settings: &Settings) -> Vec<(&'static str, bool)> {
+    let mut targets = vec![
+        ("/proc", true),
+        ("/dev", true),
+        ("/sys", true),
+        ("/etc/hosts", false),
+        ("/etc/hostname", false),
+    ];
+    if settings.network == Network::Host {
+        targets.push(("/etc/resolv.conf", false));
+    }
+    targets
+}

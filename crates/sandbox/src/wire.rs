@@ -1,0 +1,185 @@
+//! What engine, zygote and containers tell each other.
+//!
+//! Engine to zygote, on the zygote's socket, one packet each:
+//!
+//! ```text
+//! byte 0: 0 = settings     the body is a `Setup`; descriptors: mounts of hosts, hostname, [resolv.conf]
+//!         1 = run          the body is a `Run`
+//!         2 = run          the body is in a file, which is the last descriptor
+//! byte 1: 0 = no control group, 1 = files to write to, 2 = a directory to be cloned into
+//! rest:   the body, in postcard
+//! ```
+//!
+//! Descriptors of a run, in this order: status socket, [control group: `Run::group_files` of them],
+//! standard output, standard error, [standard input], root, one for each `MountKind::Descriptor`, [body].
+//!
+//! Back to the engine, each run has a socket of its own, on which the zygote and the container send [`Status`]
+//! packets. The last one is always [`Status::Exited`]; an end without it means that the zygote died.
+//! The zygote reads no more of a run than the first two bytes, so the environment of one run never
+//! lies around in the memory that the next one is cloned from.
+
+use crate::Stream;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// Byte 0 of a packet with [`Setup`].
+pub(crate) const SETTINGS: u8 = 0;
+/// Byte 0 of a packet with [`Run`].
+pub(crate) const RUN: u8 = 1;
+/// Byte 0 of a packet whose [`Run`] is in a file.
+pub(crate) const RUN_IN_FILE: u8 = 2;
+
+/// Byte 1: no control group.
+pub(crate) const GROUP_NONE: u8 = 0;
+/// Byte 1: the container enters version 1 groups by writing to files.
+pub(crate) const GROUP_FILES: u8 = 1;
+/// Byte 1: the container is cloned into a version 2 group.
+pub(crate) const GROUP_DIRECTORY: u8 = 2;
+
+/// Bytes before the body.
+pub(crate) const HEAD: usize = 2;
+/// Longest packet; longer bodies go into a file. Well below the default send buffer of a socket.
+pub(crate) const MAX_PACKET: usize = 64 * 1024;
+
+/// What the zygote must know before the first run.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Setup {
+    /// Whether containers share the host's network.
+    pub(crate) host_network: bool,
+}
+
+/// The zygote's answer to [`Setup`], on its own socket: an error in words, or nothing.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Ready {
+    pub(crate) error: Option<String>,
+}
+
+/// One command, with descriptors left out.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) args: Vec<String>,
+    /// `NAME=value` each.
+    pub(crate) env: Vec<String>,
+    pub(crate) workdir: String,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) groups: Vec<u32>,
+    pub(crate) init: bool,
+    pub(crate) all_capabilities: bool,
+    pub(crate) stdin: Input,
+    pub(crate) redirect_stdout: Option<String>,
+    pub(crate) redirect_stderr: Option<String>,
+    /// Parents before what lies in them.
+    pub(crate) mounts: Vec<MountEntry>,
+    pub(crate) group_files: u8,
+}
+
+/// Where standard input comes from.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Input {
+    /// The null device.
+    Null,
+    /// A pipe, which is among the descriptors.
+    Pipe,
+    /// A file of the container.
+    File(String),
+}
+
+/// One mount in the root.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct MountEntry {
+    pub(crate) target: String,
+    pub(crate) kind: MountKind,
+    pub(crate) read_only: bool,
+}
+
+/// What is mounted.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum MountKind {
+    /// The next descriptor.
+    Descriptor,
+    /// A new file system in memory of at most that many bytes.
+    Tmpfs(Option<u64>),
+}
+
+/// What the zygote and a container say about a run.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Status {
+    /// The container's process 1 exists; its pidfd comes along.
+    Started,
+    /// The files for redirected streams are open and come along, standard output first.
+    Files,
+    /// The command did not begin.
+    Failed(Failure),
+    /// Every process of the container is gone.
+    Exited {
+        code: i32,
+        user_micros: u64,
+        system_micros: u64,
+        max_resident: u64,
+    },
+}
+
+/// Why a command did not begin.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) stage: Stage,
+    /// What the kernel said; 0 where words say more.
+    pub(crate) errno: i32,
+}
+
+/// What was being done when it failed.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Stage {
+    /// Making the container; which step.
+    Setup(String),
+    /// Mounting something at this path.
+    Mount(String),
+    /// Entering the working directory.
+    Workdir,
+    /// Opening the file for the standard input; why, in words.
+    Stdin(String),
+    /// Opening the file for a redirected stream; why, in words.
+    Redirect(Channel, String),
+    /// Executing the program: exit code, why in words.
+    Program(i32, String),
+}
+
+/// [`Stream`] in a form that can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Channel {
+    Stdout,
+    Stderr,
+}
+
+impl From<Channel> for Stream {
+    fn from(channel: Channel) -> Self {
+        match channel {
+            Channel::Stdout => Stream::Stdout,
+            Channel::Stderr => Stream::Stderr,
+        }
+    }
+}
+
+impl Failure {
+    /// A failed step of making the container.
+    pub(crate) fn setup(step: &str) -> impl Fn(Errno) -> Failure {
+        move |errno| Failure {
+            stage: Stage::Setup(step.to_owned()),
+            errno: errno.raw_os_error(),
+        }
+    }
+
+    /// Something could not be mounted at `target`.
+    pub(crate) fn mount(target: &str) -> impl Fn(Errno) -> Failure {
+        move |errno| Failure {
+            stage: Stage::Mount(target.to_owned()),
+            errno: errno.raw_os_error(),
+        }
+    }
+
+    /// A failure that words tell best.
+    pub(crate) fn told(stage: Stage) -> Failure {
+        Failure { stage, errno: 0 }
+    }
+}

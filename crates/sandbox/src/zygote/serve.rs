@@ -1,0 +1,207 @@
+//! The zygote's main loop: one thread, one epoll, no wait for anything but the next event.
+//!
+//! A container is set up by the container's own process, so that a slow one holds up nobody. The
+//! zygote only clones, tells the engine the pidfd, and later the exit code.
+
+use super::world::{self, World};
+use super::{NAME, SOCKET};
+use crate::sys::{self, Clone3};
+use crate::wire::{self, Failure, Ready, Setup, Status};
+use crate::{container, packet};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// What epoll calls the request socket; pids are never zero.
+const REQUESTS: u64 = 0;
+
+/// The whole life of a zygote. The role that [`super::Zygote::start`] starts our binary in must do
+/// nothing but call this and exit with what it returns.
+pub fn zygote_main() -> i32 {
+    let Ok(socket) = sys::take_descriptor(SOCKET) else { return 2 };
+    // First of all: the engine may be gone already, which then shows as the end of the socket.
+    if rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
+        return 2;
+    }
+    isolate();
+    match start(&socket) {
+        Ok(Some(zygote)) => zygote.serve(),
+        Ok(None) => 0,
+        Err(error) => {
+            let bytes = postcard::to_stdvec(&Ready { error: Some(error) }).unwrap_or_default();
+            // When even that cannot be said, the engine sees the end of the socket.
+            packet::send(&socket, &bytes, &[]).map_or(2, |()| 1)
+        }
+    }
+}
+
+/// Sheds whatever the process inherited that a container should not inherit in turn. What fails here
+/// was not there to begin with or is not ours to change, and nothing depends on it.
+fn isolate() {
+    if let Ok(stat) = std::fs::read_to_string("/proc/self/stat") {
+        sys::erase_arguments(&stat);
+    }
+    let name = CString::new(NAME).unwrap_or_default();
+    let core = rustix::process::getrlimit(Resource::Core);
+    let no_core = Rlimit { current: Some(0), maximum: core.maximum };
+    let _ = rustix::thread::set_name(&name);
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    let _ = rustix::process::setrlimit(Resource::Core, no_core);
+    let _ = rustix::thread::set_thread_groups(&[]);
+    let _ = sys::join_new_session_keyring();
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    sys::default_all();
+    sys::block_all();
+}
+
+/// Waits for the settings and prepares by them. None if the engine went away before.
+fn start(socket: &OwnedFd) -> Result<Option<Zygote<'_>>, String> {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| error.to_string())?;
+    watch(&epoll, socket.as_fd(), REQUESTS).map_err(|error| error.to_string())?;
+    let mut buffer = vec![0; wire::MAX_PACKET];
+    wait_one(&epoll);
+    let packet = packet::receive(socket, &mut buffer).map_err(|error| error.to_string())?;
+    if packet.length == 0 {
+        return Ok(None);
+    }
+    let bytes = &buffer[..packet.length];
+    let setup: Setup = match bytes.split_at_checked(wire::HEAD) {
+        Some(([wire::SETTINGS, _], body)) if world::acceptable(&packet.descriptors) => {
+            postcard::from_bytes(body).map_err(|error| error.to_string())?
+        }
+        _ => return Err("the first request brought no settings".to_owned()),
+    };
+    let world = World::prepare(&setup, packet.descriptors)?;
+    for stream in [rustix::stdio::dup2_stdin, rustix::stdio::dup2_stdout] {
+        stream(&world.null).map_err(|error| error.to_string())?;
+    }
+    let ready = postcard::to_stdvec(&Ready { error: None }).map_err(|error| error.to_string())?;
+    packet::send(socket, &ready, &[]).map_err(|error| error.to_string())?;
+    Ok(Some(Zygote { socket, epoll, buffer, world, containers: HashMap::new() }))
+}
+
+struct Zygote<'a> {
+    socket: &'a OwnedFd,
+    epoll: OwnedFd,
+    buffer: Vec<u8>,
+    world: World,
+    containers: HashMap<i32, Container>,
+}
+
+struct Container {
+    pidfd: OwnedFd,
+    status: OwnedFd,
+}
+
+impl Zygote<'_> {
+    fn serve(mut self) -> i32 {
+        let mut events = Vec::with_capacity(64);
+        loop {
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return 1,
+            }
+            for event in &events {
+                match event.data.u64() {
+                    REQUESTS if !self.take_request() => return 0,
+                    REQUESTS => {}
+                    pid => self.bury(pid as i32),
+                }
+            }
+        }
+    }
+
+    /// Handles one request; false when the engine is gone.
+    fn take_request(&mut self) -> bool {
+        let packet = match packet::receive(self.socket, &mut self.buffer) {
+            Ok(packet) => packet,
+            Err(Errno::AGAIN | Errno::INTR) => return true,
+            // What cannot be received has lost its status socket too, so the engine notices.
+            Err(Errno::MSGSIZE) => return true,
+            Err(_) => return false,
+        };
+        if packet.length == 0 {
+            return false;
+        }
+        self.run(packet.length, packet.descriptors);
+        // The next container is cloned from this memory and must not find this one's secrets in it.
+        self.buffer[..packet.length].fill(0);
+        true
+    }
+
+    fn run(&mut self, length: usize, descriptors: Vec<OwnedFd>) {
+        let (&[kind, group, ..], Some(status)) = (&self.buffer[..length], descriptors.first()) else {
+            return;
+        };
+        if kind != wire::RUN && kind != wire::RUN_IN_FILE {
+            return;
+        }
+        let directory = match group {
+            wire::GROUP_DIRECTORY => descriptors.get(container::GROUP_PLACE).map(AsFd::as_fd),
+            _ => None,
+        };
+        match sys::clone_process(self.namespaces(group), directory) {
+            Ok(Clone3::Child) => container::enter(&self.world, &self.buffer[..length], descriptors),
+            Ok(Clone3::Parent { pid, pidfd }) => self.watch_container(pid, pidfd, descriptors),
+            Err(error) => tell(status.as_fd(), &Status::Failed(Failure::setup("clone")(error)), &[]),
+        }
+    }
+
+    fn namespaces(&self, group: u8) -> u64 {
+        let mut flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        if !self.world.host_network {
+            flags |= libc::CLONE_NEWNET;
+        }
+        // A control group namespace is rooted where its maker is, so who still has to move makes it later.
+        if group != wire::GROUP_FILES {
+            flags |= libc::CLONE_NEWCGROUP;
+        }
+        flags as u64
+    }
+
+    fn watch_container(&mut self, pid: i32, pidfd: OwnedFd, descriptors: Vec<OwnedFd>) {
+        let Some(status) = descriptors.into_iter().next() else { return };
+        tell(status.as_fd(), &Status::Started, &[pidfd.as_fd()]);
+        if let Err(error) = watch(&self.epoll, pidfd.as_fd(), pid as u64) {
+            // Nobody would learn of its end, so it must not live.
+            let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
+            tell(status.as_fd(), &Status::Failed(Failure::setup("watch")(error)), &[]);
+            return;
+        }
+        self.containers.insert(pid, Container { pidfd, status });
+    }
+
+    fn bury(&mut self, pid: i32) {
+        let Ok(Some((code, usage))) = sys::wait_with_usage(pid) else { return };
+        let Some(container) = self.containers.remove(&pid) else { return };
+        // Closing is not enough: the engine holds the same description.
+        let _ = epoll::delete(&self.epoll, &container.pidfd);
+        let exited = Status::Exited {
+            code,
+            user_micros: usage.user.as_micros() as u64,
+            system_micros: usage.system.as_micros() as u64,
+            max_resident: usage.max_resident,
+        };
+        tell(container.status.as_fd(), &exited, &[]);
+    }
+}
+
+/// Tells the engine about a run. Who is told may have lost interest, which is no error.
+pub(crate) fn tell(status: BorrowedFd<'_>, message: &Status, descriptors: &[BorrowedFd<'_>]) {
+    if let Ok(bytes) = postcard::to_stdvec(message) {
+        let _ = packet::send(status, &bytes, descriptors);
+    }
+}
+
+fn watch(epoll: &OwnedFd, descriptor: BorrowedFd<'_>, name: u64) -> Result<(), Errno> {
+    epoll::add(epoll, descriptor, epoll::EventData::new_u64(name), epoll::EventFlags::IN)
+}
+
+fn wait_one(epoll: &OwnedFd) {
+    let mut events = Vec::with_capacity(1);
+    while epoll::wait(epoll, rustix::buffer::spare_capacity(&mut events), None).is_err() {}
+}

@@ -1,0 +1,212 @@
+//! What the zygote prepares once, so that a container only has to take it.
+//!
+//! The zygote lives in a root of its own, a small file system in memory:
+//!
+//! ```text
+//! /null                          the null device, mounted over files that containers may not see
+//! /empty/                        mounted over directories that containers may not see
+//! /hosts /hostname /resolv.conf  mounted in every container
+//! ```
+//!
+//! So a clone copies a mount table of five lines and not the host's, which may have hundreds, and
+//! nothing of the host is left to be found in it.
+
+use crate::sys::{self, FilterInstruction};
+use crate::{capabilities, packet, seccomp, wire};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, makedev};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, unmount,
+};
+use rustix::thread::CapabilitySet;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// What is the same for every container.
+pub(crate) struct World {
+    /// The null device, open for reading and writing.
+    pub(crate) null: OwnedFd,
+    /// Whether containers share the host's network.
+    pub(crate) host_network: bool,
+    /// Files in the zygote's root that are mounted in `/etc` of every container.
+    pub(crate) host_files: Vec<&'static str>,
+    /// Files that containers may not see.
+    pub(crate) masked_files: Vec<(Area, &'static str)>,
+    /// Directories that containers may not see.
+    pub(crate) masked_directories: Vec<(Area, &'static str)>,
+    /// What containers may not write, although they are root.
+    pub(crate) read_only: Vec<&'static str>,
+    /// The system call filter.
+    pub(crate) filter: Vec<FilterInstruction>,
+    /// The capabilities that we have ourselves.
+    pub(crate) held: CapabilitySet,
+    /// Those that programs of a container must not gain by being executed.
+    pub(crate) unbound: Vec<CapabilitySet>,
+}
+
+/// Which of the kernel's file systems a path is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Area {
+    /// `/proc`
+    Proc,
+    /// `/sys`
+    Sys,
+}
+
+/// What tells about the host, or lets root change it.
+const MASKED: &[(Area, &str)] = &[
+    (Area::Proc, "acpi"),
+    (Area::Proc, "asound"),
+    (Area::Proc, "interrupts"),
+    (Area::Proc, "kcore"),
+    (Area::Proc, "keys"),
+    (Area::Proc, "latency_stats"),
+    (Area::Proc, "sched_debug"),
+    (Area::Proc, "scsi"),
+    (Area::Proc, "sysrq-trigger"),
+    (Area::Proc, "timer_list"),
+    (Area::Proc, "timer_stats"),
+    (Area::Sys, "devices/virtual/powercap"),
+    (Area::Sys, "firmware"),
+];
+
+/// Parts of `/proc` that root could change the host through.
+const READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys"];
+
+/// The name that every container has.
+pub(crate) const HOSTNAME: &str = "ci-tool";
+
+impl World {
+    /// Leaves the host's mounts behind and prepares everything. The zygote must already be in a mount
+    /// namespace of its own.
+    pub(super) fn prepare(setup: &wire::Setup, files: Vec<OwnedFd>) -> Result<World, String> {
+        rustix::system::sethostname(HOSTNAME.as_bytes()).map_err(during("set the host name"))?;
+        rustix::system::setdomainname(b"").map_err(during("set the domain name"))?;
+        let root = enter_own_root().map_err(during("enter an own root"))?;
+        let null = make_null(root.as_fd()).map_err(during("make the null device"))?;
+        rustix::fs::mkdirat(&root, "empty", Mode::from_raw_mode(0o755))
+            .map_err(during("make an empty directory"))?;
+        let host_files = attach_files(root.as_fd(), files).map_err(during("attach host files"))?;
+        let closed = MountAttrFlags::MOUNT_ATTR_RDONLY | NO_SET_ID | NO_EXECUTION;
+        sys::set_mount_attributes(root.as_fd(), u64::from(closed.bits()))
+            .map_err(during("close the root"))?;
+        let (masked_files, masked_directories, read_only) =
+            present_paths().map_err(during("look at /proc and /sys"))?;
+        let held = rustix::thread::capabilities(None).map_err(during("read capabilities"))?;
+        Ok(World {
+            null,
+            host_network: setup.host_network,
+            host_files,
+            masked_files,
+            masked_directories,
+            read_only,
+            filter: seccomp::compile(),
+            held: held.permitted,
+            unbound: bounded_capabilities(),
+        })
+    }
+}
+
+const NO_SET_ID: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID;
+const NO_EXECUTION: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOEXEC;
+
+fn during(action: &'static str) -> impl Fn(Errno) -> String {
+    move |errno| format!("cannot {action}: {errno}")
+}
+
+/// A new instance of a file system, attached nowhere.
+pub(crate) fn new_mount(
+    kind: &str,
+    options: &[(&str, &str)],
+    attributes: MountAttrFlags,
+) -> Result<OwnedFd, Errno> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in options {
+        fsconfig_set_string(&context, *name, *value)?;
+    }
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+/// Attaches a detached mount at a path below a directory.
+pub(crate) fn attach(mount: BorrowedFd<'_>, at: BorrowedFd<'_>, path: &str) -> Result<(), Errno> {
+    let empty_target =
+        if path.is_empty() { MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH } else { MoveMountFlags::empty() };
+    move_mount(mount, "", at, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | empty_target)
+}
+
+/// Makes `root` the root of this mount namespace and lets go of everything else in it.
+pub(crate) fn become_root(root: BorrowedFd<'_>) -> Result<(), Errno> {
+    rustix::process::fchdir(root)?;
+    // The old root ends up on top of the new one, where it can be taken off without a place of its own.
+    rustix::process::pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    rustix::process::chdir("/")
+}
+
+fn enter_own_root() -> Result<OwnedFd, Errno> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let root = new_mount("tmpfs", &[("mode", "755")], MountAttrFlags::empty())?;
+    attach(root.as_fd(), CWD, "/")?;
+    become_root(root.as_fd())?;
+    Ok(root)
+}
+
+fn make_null(root: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let (kind, mode) = (FileType::CharacterDevice, Mode::from_raw_mode(0o666));
+    rustix::fs::mknodat(root, "null", kind, mode, makedev(1, 3))?;
+    // What the file mode creation mask took away at `mknodat`.
+    rustix::fs::chmodat(root, "null", mode, AtFlags::empty())?;
+    rustix::fs::openat(root, "null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn attach_files(root: BorrowedFd<'_>, files: Vec<OwnedFd>) -> Result<Vec<&'static str>, Errno> {
+    let names = ["hosts", "hostname", "resolv.conf"];
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | NO_SET_ID
+        | NO_EXECUTION;
+    let mut attached = Vec::new();
+    for (name, file) in names.into_iter().zip(files) {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(root, name, flags, Mode::from_raw_mode(0o644))?;
+        sys::set_mount_attributes(file.as_fd(), u64::from(attributes.bits()))?;
+        attach(file.as_fd(), root, name)?;
+        attached.push(name);
+    }
+    Ok(attached)
+}
+
+type Paths = Vec<(Area, &'static str)>;
+
+/// The paths of the lists above that this kernel has.
+fn present_paths() -> Result<(Paths, Paths, Vec<&'static str>), Errno> {
+    let proc = new_mount("proc", &[], MountAttrFlags::empty())?;
+    let sys = new_mount("sysfs", &[], MountAttrFlags::empty())?;
+    let (mut files, mut directories) = (Vec::new(), Vec::new());
+    for (area, path) in MASKED {
+        let tree = if *area == Area::Proc { &proc } else { &sys };
+        let Ok(found) = rustix::fs::statat(tree, *path, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Directory => directories.push((*area, *path)),
+            _ => files.push((*area, *path)),
+        }
+    }
+    let present = |path: &&&str| rustix::fs::statat(&proc, **path, AtFlags::empty()).is_ok();
+    let read_only = READ_ONLY.iter().filter(present).copied().collect();
+    Ok((files, directories, read_only))
+}
+
+/// Everything in the bounding set beyond the default capabilities.
+fn bounded_capabilities() -> Vec<CapabilitySet> {
+    let every = CapabilitySet::from_bits_retain(u64::MAX).difference(capabilities::DEFAULT);
+    let bounded = |single: &CapabilitySet| {
+        rustix::thread::capability_is_in_bounding_set(*single).unwrap_or(false)
+    };
+    capabilities::singles(every).filter(bounded).collect()
+}
+
+/// How many files a [`wire::Setup`] may bring.
+pub(super) fn acceptable(descriptors: &[OwnedFd]) -> bool {
+    descriptors.len() <= packet::MAX_DESCRIPTORS.min(3)
+}

@@ -1,0 +1,119 @@
+//! [`Error`]: what can go wrong in the store, and whose it is.
+
+use crate::snapshot::LayerId;
+use crate::view::ViewError;
+use protocol::ErrorKind;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file operation in the state folder failed.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The state folder was written by another version of this program.
+    #[error("the state folder `{}` has format {found}, this program knows format {known}", path.display())]
+    Format {
+        /// The state folder.
+        path: PathBuf,
+        /// What its `FORMAT` file says.
+        found: String,
+        /// What this program reads and writes.
+        known: u32,
+    },
+    /// The database refused.
+    #[error("the database of the store: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// Rows could not be committed; they are kept in memory and tried again.
+    #[error("cannot commit to the database: {0}")]
+    Commit(String),
+    /// The kernel refused a mount.
+    #[error("cannot mount {what}: {source}")]
+    Mount {
+        /// What was to be mounted.
+        what: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A layer that a snapshot names is not on disk.
+    #[error("layer {0} is not in the store")]
+    MissingLayer(LayerId),
+    /// A path in a tree cannot be used as asked.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// Something is there already.
+    #[error("{0}: file exists")]
+    Exists(String),
+    /// A directory of the source meets something else in the destination.
+    #[error("cannot copy to non-directory: {0}")]
+    OverNonDirectory(String),
+    /// A file of the source meets a directory in the destination.
+    #[error("cannot replace directory {0} with a file")]
+    OverDirectory(String),
+    /// An include, exclude or remove pattern is not a glob.
+    #[error("pattern `{pattern}` is not a valid glob: {reason}")]
+    Pattern {
+        /// The pattern as given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A blob is not in the store.
+    #[error("blob {0} is not in the store")]
+    MissingBlob(crate::blob::BlobId),
+}
+
+impl Error {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl AsRef<Path>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.as_ref().to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+
+    /// Whose error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::View(ViewError::Io { .. }) => ErrorKind::Environment,
+            Self::View(_)
+            | Self::Exists(_)
+            | Self::OverNonDirectory(_)
+            | Self::OverDirectory(_)
+            | Self::Pattern { .. } => ErrorKind::User,
+            Self::MissingLayer(_) | Self::MissingBlob(_) => ErrorKind::Internal,
+            _ => ErrorKind::Environment,
+        }
+    }
+
+    /// A way out, where there is one.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Format { .. } => {
+                Some("use the version that wrote it, or another state folder, or remove this one")
+            }
+            Self::Mount { source, .. } if source.raw_os_error() == Some(libc::EPERM) => {
+                Some("the engine needs the right to mount (run it as root)")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<Error> for protocol::Error {
+    fn from(error: Error) -> Self {
+        let converted = Self::new(error.kind(), error.to_string());
+        match error.hint() {
+            Some(hint) => converted.with_hint(hint),
+            None => converted,
+        }
+    }
+}

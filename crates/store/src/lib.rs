@@ -1,0 +1,60 @@
+//! The store: layers, snapshots and the memo, everything that outlives a session.
+//!
+//! A [`Snapshot`] is an ordered list of immutable layers. An exec runs over a [`Scratch`], an overlay
+//! mount whose upper directory becomes one more layer by a rename; an [`Editor`] writes a layer
+//! without mounting anything; a [`View`] reads the merged tree. Long lists are kept short by merging
+//! layers in tiers. Start at [`Store`].
+//!
+//! ```text
+//! <state folder>/
+//!   FORMAT                     version of this layout
+//!   db.sqlite                  memo, call records, facts about layers (see the database module)
+//!   layers/<xx>/<id>/          committed layers, immutable; xx are the first digits of the id
+//!   work/<id>/upper            a layer that is being written
+//!             work, stub       the rest of an exec's overlay
+//!   blobs/sha256/<xx>/<hex>    streams and downloads by their content
+//!   volumes/<hex>/data         mutable cache volumes
+//!   empty/                     stays empty
+//!   trash/                     what threads are removing
+//!   tmp/                       blobs that are being written
+//! ```
+//!
+//! At a start `work/` and `tmp/` go to the trash: what was not committed never was. Everything here
+//! blocks; callers with an async runtime call from threads made for that. Linux only.
+
+mod attributes;
+mod blob;
+mod builder;
+mod compact;
+mod database;
+mod digest;
+mod draft;
+mod duplicate;
+mod editor;
+mod error;
+mod merge;
+mod metadata;
+mod mount;
+mod scratch;
+mod snapshot;
+mod state;
+mod store;
+mod stub;
+mod sys;
+mod top;
+mod trash;
+mod view;
+mod volume;
+
+pub use blob::{BlobId, BlobWriter, ParseBlobIdError};
+pub use builder::LayerBuilder;
+pub use editor::{CopyOptions, Editor, Remove};
+pub use error::Error;
+pub use metadata::{Kind, Meta, Metadata, Owner, Timestamp};
+pub use mount::Mount;
+pub use scratch::Scratch;
+pub use snapshot::{LayerId, LayerRef, ParseLayerIdError, Snapshot};
+pub use store::{Store, TemporaryDir};
+pub use stub::{Target, TargetKind};
+pub use view::{Entry, Found, View, ViewError, Walk};
+pub use volume::Volume;

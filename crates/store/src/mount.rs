@@ -1,0 +1,146 @@
+//! [`Mount`]: a mount that is attached nowhere yet.
+//!
+//! Mounts are made detached (`fsmount`, `open_tree`), so nothing ever appears in the host's mount
+//! table: a mount lives as long as its descriptor, or as long as the container it was moved into,
+//! and a crash leaks none. This is the only thing that `sandbox` takes from this crate.
+
+use crate::state::StateDir;
+use crate::{Error, sys};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen, open_tree,
+};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+/// A detached mount, held by its descriptor.
+#[derive(Debug)]
+pub struct Mount(OwnedFd);
+
+/// A layer below, as overlay is told of it.
+pub(crate) struct Lower {
+    option: String,
+    /// Kept until the mount is made.
+    _directory: Option<OwnedFd>,
+}
+
+/// The two directories of the writable side of an overlay.
+pub(crate) struct Writable<'a> {
+    /// Where changes land.
+    pub(crate) upper: BorrowedFd<'a>,
+    /// Where the kernel prepares them; on the same file system.
+    pub(crate) work: BorrowedFd<'a>,
+}
+
+impl Lower {
+    /// A directory of the state folder whose path is ours, so that no link can be on the way.
+    pub(crate) fn plain(state: &StateDir, path: &str) -> Self {
+        Self { option: format!("{}/{path}", by_descriptor(state.fd())), _directory: None }
+    }
+
+    /// A directory of the state folder, opened with links refused.
+    pub(crate) fn open(state: &StateDir, path: &[u8]) -> Result<Self, Error> {
+        let directory = state.open_at(path, OFlags::PATH | OFlags::DIRECTORY);
+        let shown = || crate::view::shorten(&String::from_utf8_lossy(path));
+        let directory = directory.map_err(|errno| Error::io("open", shown())(errno.into()))?;
+        Ok(Self { option: by_descriptor(directory.as_fd()), _directory: Some(directory) })
+    }
+}
+
+impl Mount {
+    /// A bind mount of a directory of the host.
+    pub fn bind(path: &Path) -> Result<Self, Error> {
+        Self::clone_of(CWD, path, OpenTreeFlags::AT_SYMLINK_NOFOLLOW)
+    }
+
+    /// A bind mount of one file of the host.
+    pub fn bind_file(path: &Path) -> Result<Self, Error> {
+        Self::bind(path)
+    }
+
+    /// Takes over a descriptor that `fsmount` or `open_tree` made.
+    pub fn from_fd(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+
+    /// A mount of what is at `path` inside this one, file or directory. Links are resolved inside
+    /// this mount's root.
+    pub fn at(&self, path: &str) -> Result<Self, Error> {
+        let refused = |source: rustix::io::Errno| Error::Mount {
+            what: format!("`{}`", crate::view::shorten(path)),
+            source: source.into(),
+        };
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let place = openat2(&self.0, path, flags, Mode::empty(), resolve).map_err(refused)?;
+        Self::clone_of(place.as_fd(), Path::new(""), OpenTreeFlags::AT_EMPTY_PATH)
+    }
+
+    /// Makes the mount read-only.
+    pub fn set_read_only(&self) -> Result<(), Error> {
+        sys::set_mount_read_only(self.0.as_fd())
+            .map_err(|source| Error::Mount { what: "read-only".to_owned(), source })
+    }
+
+    /// The descriptor, for who attaches the mount.
+    pub fn into_fd(self) -> OwnedFd {
+        self.0
+    }
+
+    /// An overlay of `lowers`, newest first. Without a writable side it is read-only and there must
+    /// be at least two lowers.
+    pub(crate) fn overlay(
+        lowers: &[Lower],
+        writable: Option<&Writable<'_>>,
+    ) -> Result<Self, Error> {
+        overlay(lowers, writable).map(Self).map_err(|source| Error::Mount {
+            what: format!("an overlay of {} layers", lowers.len()),
+            source: source.into(),
+        })
+    }
+
+    fn clone_of(at: BorrowedFd<'_>, path: &Path, flags: OpenTreeFlags) -> Result<Self, Error> {
+        let flags = flags | OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        open_tree(at, path, flags).map(Self).map_err(|source| Error::Mount {
+            what: format!("`{}`", path.display()),
+            source: source.into(),
+        })
+    }
+}
+
+impl AsFd for Mount {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn overlay(lowers: &[Lower], writable: Option<&Writable<'_>>) -> rustix::io::Result<OwnedFd> {
+    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&context, "source", "overlay")?;
+    for lower in lowers {
+        fsconfig_set_string(&context, "lowerdir+", &lower.option)?;
+    }
+    let mut attributes = MountAttrFlags::empty();
+    match writable {
+        Some(writable) => {
+            fsconfig_set_string(&context, "upperdir", by_descriptor(writable.upper))?;
+            fsconfig_set_string(&context, "workdir", by_descriptor(writable.work))?;
+            // Layers must mean the same over any other layer and on any kernel.
+            for option in ["redirect_dir", "metacopy", "index"] {
+                fsconfig_set_string(&context, option, "off")?;
+            }
+            // Without this every unmount syncs the whole file system below the upper directory.
+            fsconfig_set_flag(&context, "volatile")?;
+        }
+        None => attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY,
+    }
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+/// Names a directory by its descriptor. A string option may not pass 256 bytes and treats some
+/// characters specially, and a path of the host could have both.
+fn by_descriptor(directory: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", directory.as_raw_fd())
+}

@@ -1,0 +1,153 @@
+//! [`Snapshot`]: an immutable file tree, named by the layers it is made of.
+//!
+//! A snapshot says how a tree is put together, not what is in it: two snapshots with equal content
+//! may have different layers, and merging changes the list without changing the tree. Identity is
+//! therefore never taken from here; `Store::tree_digest` gives the identity of the content.
+
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The name of one committed layer: 128 random bits, 32 hex digits in text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LayerId([u8; 16]);
+
+/// A layer, or the directory inside a layer that is used as if it were the root of one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LayerRef {
+    /// Which layer.
+    pub id: LayerId,
+    /// Directory in the layer that is taken as its root: empty, or relative such as `a/b`. It never
+    /// begins or ends with a slash and never passes through a symbolic link.
+    pub root: Box<str>,
+}
+
+/// An ordered list of layers, oldest first. The empty list is the empty directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Snapshot(Arc<[LayerRef]>);
+
+/// The text is not 32 hex digits.
+#[derive(Debug, thiserror::Error)]
+#[error("a layer id is 32 hex digits")]
+pub struct ParseLayerIdError;
+
+impl LayerId {
+    /// A new name that nothing has yet.
+    pub(crate) fn random() -> Self {
+        let mut bytes = [0_u8; 16];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty()).unwrap_or(0);
+        }
+        Self(bytes)
+    }
+
+    /// The raw bytes.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl LayerRef {
+    /// The whole layer.
+    pub fn whole(id: LayerId) -> Self {
+        Self { id, root: "".into() }
+    }
+}
+
+impl Snapshot {
+    /// The empty directory.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The layers, oldest first.
+    pub fn layers(&self) -> &[LayerRef] {
+        &self.0
+    }
+
+    /// This tree with one more layer on top.
+    #[must_use]
+    pub fn push(&self, layer: LayerRef) -> Self {
+        self.0.iter().cloned().chain([layer]).collect()
+    }
+}
+
+impl Default for Snapshot {
+    fn default() -> Self {
+        Self(Arc::new([]))
+    }
+}
+
+impl FromIterator<LayerRef> for Snapshot {
+    fn from_iter<I: IntoIterator<Item = LayerRef>>(layers: I) -> Self {
+        Self(layers.into_iter().collect())
+    }
+}
+
+impl fmt::Display for LayerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for LayerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for LayerId {
+    type Err = ParseLayerIdError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLayerIdError> {
+        let valid = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u128::from_str_radix(text, 16).map_err(|_| ParseLayerIdError)?;
+        if valid { Ok(Self(number.to_be_bytes())) } else { Err(ParseLayerIdError) }
+    }
+}
+
+impl Serialize for LayerId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LayerId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        } else {
+            <[u8; 16]>::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layer_id_text_round_trips() {
+        let id = LayerId::random();
+        assert_eq!(id.to_string().parse::<LayerId>().unwrap(), id);
+        for bad in ["", "zz", "+0000000000000000000000000000001", &"0".repeat(33)] {
+            assert!(bad.parse::<LayerId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn push_leaves_the_parent_alone() {
+        let base = Snapshot::empty().push(LayerRef::whole(LayerId::random()));
+        let longer = base.push(LayerRef::whole(LayerId::random()));
+        assert_eq!(base.layers().len(), 1);
+        assert_eq!(longer.layers().len(), 2);
+        assert_eq!(longer.layers()[0], base.layers()[0]);
+    }
+}

@@ -1,0 +1,214 @@
+//! [`StateDir`]: the folder that everything lives in, and the only door to it.
+//!
+//! Trees hold whatever a container put there: links to anywhere, devices, names of any bytes. So
+//! every path below the state folder is opened by `openat2` from the folder's own descriptor with
+//! links refused. No descriptor is kept per layer: the limit of open files is low and a snapshot
+//! may have hundreds of layers, while the kernel's own name cache makes the longer path cheap.
+
+use crate::Error;
+use crate::metadata::Metadata;
+use crate::snapshot::{LayerId, LayerRef};
+use crate::trash::Trash;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fgetxattr, fstat, openat, openat2};
+use rustix::io::Errno;
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Version of the whole layout. Raised when an older program could misread a newer folder.
+const FORMAT: u32 = 1;
+
+/// Where overlay keeps its marks. As root it is `trusted.overlay.`; inside a user namespace the
+/// kernel uses `user.overlay.` instead, and layers of the two kinds do not mix.
+pub(crate) const OVERLAY_XATTRS: &str = "trusted.overlay.";
+/// Mark of a directory that hides what older layers have in it.
+pub(crate) const OPAQUE: &str = "trusted.overlay.opaque";
+/// Mark of a copied-up directory. Without it the kernel shows whiteouts in a directory that only
+/// one layer has.
+pub(crate) const ORIGIN: &str = "trusted.overlay.origin";
+
+/// A directory that stays empty, for trees that have no layer of their own.
+pub(crate) const EMPTY: &str = "empty";
+
+const FOLDERS: [&str; 8] =
+    ["layers", "work", "blobs", "blobs/sha256", "volumes", "trash", "tmp", EMPTY];
+
+/// The state folder.
+pub(crate) struct StateDir {
+    path: PathBuf,
+    root: OwnedFd,
+    trash: Trash,
+}
+
+impl StateDir {
+    /// Makes what is missing, refuses a folder of another format and sweeps what an earlier process
+    /// left half-made into the trash.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(path).map_err(Error::io("create", path))?;
+        let path = fs::canonicalize(path).map_err(Error::io("find", path))?;
+        check_format(&path)?;
+        for folder in FOLDERS {
+            make_folder(&path.join(folder))?;
+        }
+        for folder in ["work", "tmp"] {
+            sweep(&path, folder)?;
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(CWD, &path, flags, Mode::empty())
+            .map_err(|errno| Error::io("open", &path)(errno.into()))?;
+        let trash = Trash::start(path.join("trash"))?;
+        Ok(Self { path, root, trash })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    pub(crate) fn trash(&self) -> &Trash {
+        &self.trash
+    }
+
+    /// Opens a path below the folder. No link on the way is followed.
+    pub(crate) fn open_at(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        openat2(&self.root, path, flags, Mode::empty(), resolve)
+    }
+
+    /// Opens a directory below the folder for reading.
+    pub(crate) fn open_directory(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+        self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)
+    }
+
+    /// Metadata of the entry itself.
+    pub(crate) fn stat(&self, path: &[u8]) -> Result<Metadata, Errno> {
+        let entry = self.open_at(path, OFlags::PATH)?;
+        Ok(Metadata::from(&fstat(entry)?))
+    }
+
+    /// Whether the directory at this path hides what is below it.
+    pub(crate) fn is_opaque(&self, path: &[u8]) -> Result<bool, Errno> {
+        is_opaque(&self.open_directory(path)?)
+    }
+
+    /// Renames a finished tree of this folder into `layers/`.
+    pub(crate) fn adopt(&self, tree: &Path) -> Result<LayerId, Error> {
+        let id = LayerId::random();
+        let layer = self.path.join(layer_path(id));
+        let Err(error) = fs::rename(tree, &layer) else { return Ok(id) };
+        if error.kind() != std::io::ErrorKind::NotFound {
+            return Err(Error::io("commit", tree)(error));
+        }
+        make_folder(layer.parent().unwrap_or(&self.path))?;
+        fs::rename(tree, &layer).map_err(Error::io("commit", tree))?;
+        Ok(id)
+    }
+}
+
+/// Path of a layer below the state folder.
+pub(crate) fn layer_path(id: LayerId) -> String {
+    let name = id.to_string();
+    format!("layers/{}/{name}", &name[..2])
+}
+
+/// Path of a re-rooted layer below the state folder.
+pub(crate) fn layer_root(layer: &LayerRef) -> Vec<u8> {
+    let mut path = layer_path(layer.id).into_bytes();
+    if !layer.root.is_empty() {
+        path.push(b'/');
+        path.extend_from_slice(layer.root.as_bytes());
+    }
+    path
+}
+
+/// Whether an open directory hides what older layers have in it.
+pub(crate) fn is_opaque(directory: &OwnedFd) -> Result<bool, Errno> {
+    let mut value = [0_u8; 1];
+    match fgetxattr(directory, OPAQUE, &mut value) {
+        Ok(length) => Ok(length == 1 && value[0] == b'y'),
+        Err(Errno::NODATA | Errno::RANGE | Errno::OPNOTSUPP) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn check_format(path: &Path) -> Result<(), Error> {
+    let file = path.join("FORMAT");
+    let found = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            // Written under another name first: a crash must not leave an empty version.
+            let fresh = path.join("FORMAT.new");
+            fs::write(&fresh, format!("{FORMAT}\n")).map_err(Error::io("write", &fresh))?;
+            return fs::rename(&fresh, &file).map_err(Error::io("write", &file));
+        }
+        Err(error) => return Err(Error::io("read", &file)(error)),
+    };
+    if found.trim() == FORMAT.to_string() {
+        return Ok(());
+    }
+    let found = crate::view::shorten(found.trim());
+    Err(Error::Format { path: path.to_owned(), found, known: FORMAT })
+}
+
+fn make_folder(path: &Path) -> Result<(), Error> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(Error::io("create", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One rename takes the whole folder away, however much is in it.
+fn sweep(state: &Path, folder: &str) -> Result<(), Error> {
+    let path = state.join(folder);
+    let mut entries = fs::read_dir(&path).map_err(Error::io("read", &path))?;
+    if entries.next().is_none() {
+        return Ok(());
+    }
+    let trashed = state.join("trash").join(LayerId::random().to_string());
+    fs::rename(&path, &trashed).map_err(Error::io("sweep", &path))?;
+    make_folder(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_format_is_refused_with_a_hint() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("FORMAT"), "999\n").unwrap();
+        let error = StateDir::open(folder.path()).err().unwrap();
+        assert!(error.to_string().contains("has format 999"), "{error}");
+        assert!(error.hint().is_some());
+    }
+
+    #[test]
+    fn half_made_work_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(StateDir::open(folder.path()).unwrap());
+        fs::create_dir_all(folder.path().join("work/x/upper")).unwrap();
+        fs::write(folder.path().join("tmp/y"), "y").unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        for empty in ["work", "tmp"] {
+            assert_eq!(fs::read_dir(folder.path().join(empty)).unwrap().count(), 0, "{empty}");
+        }
+        state.trash().wait();
+        assert_eq!(fs::read_dir(folder.path().join("trash")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn links_on_the_way_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        std::os::unix::fs::symlink("/etc", folder.path().join("tmp/out")).unwrap();
+        for path in ["tmp/out/passwd", "../etc/passwd", "/etc/passwd"] {
+            assert!(state.open_at(path.as_bytes(), OFlags::PATH).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The one system call that `rustix` does not wrap.
+//!
+//! Everything else in this crate goes through `rustix`; nothing but raw calls belongs here.
+#![expect(unsafe_code, reason = "mount_setattr has no safe wrapper in rustix or libc")]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// `struct mount_attr` of the kernel, first version.
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+const MOUNT_ATTR_RDONLY: u64 = 1;
+
+/// Makes one mount read-only, whether it is attached or not.
+pub(crate) fn set_mount_read_only(mount: BorrowedFd<'_>) -> io::Result<()> {
+    let attributes =
+        MountAttributes { set: MOUNT_ATTR_RDONLY, clear: 0, propagation: 0, user_namespace: 0 };
+    // SAFETY: the path is an empty C string, the structure is the kernel's first version and its
+    // size is passed along; both live until the call returns.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

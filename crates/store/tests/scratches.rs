@@ -1,0 +1,202 @@
+//! What an exec sees and leaves.
+
+use super::{Store, listing, listing_of_mount, new_store, path_of, paths, read};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use store::{Error, Mount, Owner, Snapshot, Target, TargetKind, ViewError};
+
+fn directory(path: &str) -> Target {
+    Target { path: path.to_owned(), kind: TargetKind::Directory }
+}
+
+fn file(path: &str) -> Target {
+    Target { path: path.to_owned(), kind: TargetKind::File }
+}
+
+#[test]
+fn changes_become_one_layer_and_nothing_stays_behind() {
+    let (folder, store) = new_store();
+    let base = super::tree_of(&store, &["etc/one", "etc/two", "gone/x"]);
+    let scratch = store.begin(&base, &[]).unwrap();
+    let root = path_of(scratch.mount());
+    fs::write(root.join("etc/one"), "changed").unwrap();
+    fs::remove_dir_all(root.join("gone")).unwrap();
+    symlink("one", root.join("etc/link")).unwrap();
+    let after = scratch.commit().unwrap();
+    assert_eq!(after.layers().len(), base.layers().len() + 1);
+    let view = store.view(&after);
+    assert_eq!(read(&view, "/etc/link"), "changed");
+    assert_eq!(paths(&store, &after), ["etc", "etc/link", "etc/one", "etc/two"]);
+    assert_eq!(paths(&store, &base).len(), 5, "the base must not change");
+    assert_eq!(fs::read_dir(folder.path().join("work")).unwrap().count(), 0);
+}
+
+#[test]
+fn doing_nothing_gives_the_base_and_dropping_gives_nothing() {
+    let (folder, store) = new_store();
+    let base = super::tree_of(&store, &["a"]);
+    assert_eq!(store.begin(&base, &[]).unwrap().commit().unwrap(), base);
+    let empty = store.begin(&Snapshot::empty(), &[]).unwrap();
+    assert_eq!(fs::read_dir(path_of(empty.mount())).unwrap().count(), 0);
+    assert_eq!(empty.commit().unwrap(), Snapshot::empty());
+    let scratch = store.begin(&base, &[]).unwrap();
+    fs::write(path_of(scratch.mount()).join("b"), "b").unwrap();
+    drop(scratch);
+    assert_eq!(fs::read_dir(folder.path().join("work")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_change_of_the_root_itself_counts() {
+    let (_folder, store) = new_store();
+    let base = super::tree_of(&store, &["a"]);
+    let scratch = store.begin(&base, &[]).unwrap();
+    fs::set_permissions(path_of(scratch.mount()), fs::Permissions::from_mode(0o700)).unwrap();
+    let after = scratch.commit().unwrap();
+    assert_eq!(store.view(&after).stat("/").unwrap().mode, 0o700);
+    let next = store.begin(&after, &[]).unwrap();
+    let root = path_of(next.mount());
+    assert_eq!(fs::metadata(&root).unwrap().mode() & 0o7777, 0o700);
+    fs::write(root.join("b"), "b").unwrap();
+    assert_eq!(store.view(&next.commit().unwrap()).stat("/").unwrap().mode, 0o700);
+}
+
+#[test]
+fn missing_mount_points_are_there_and_leave_no_trace() {
+    let (_folder, store) = new_store();
+    let mut editor = store.edit(&Snapshot::empty()).unwrap();
+    editor.new_directory("etc", 0o750, Owner { uid: 7, gid: 8 }).unwrap();
+    editor.symlink("/run/real/resolv.conf", "etc/resolv.conf").unwrap();
+    editor.symlink("/private", "var").unwrap();
+    let base = editor.commit().unwrap();
+    let targets = [
+        directory("/proc"),
+        file("/etc/hosts"),
+        file("/etc/resolv.conf"),
+        directory("/var/cache/x"),
+        directory("/private"),
+    ];
+    let scratch = store.begin(&base, &targets).unwrap();
+    let root = path_of(scratch.mount());
+    for (path, is_directory) in [
+        ("proc", true),
+        ("etc/hosts", false),
+        ("run/real/resolv.conf", false),
+        ("private/cache/x", true),
+    ] {
+        assert_eq!(fs::metadata(root.join(path)).unwrap().is_dir(), is_directory, "{path}");
+    }
+    let etc = fs::metadata(root.join("etc")).unwrap();
+    assert_eq!((etc.mode() & 0o7777, etc.uid(), etc.gid()), (0o750, 7, 8));
+    assert_eq!(scratch.commit().unwrap(), base);
+
+    let scratch = store.begin(&base, &targets).unwrap();
+    fs::write(path_of(scratch.mount()).join("etc/new"), "new").unwrap();
+    let after = scratch.commit().unwrap();
+    assert_eq!(paths(&store, &after), ["etc", "etc/new", "etc/resolv.conf", "var"]);
+    let etc = store.view(&after).stat("etc").unwrap();
+    assert_eq!((etc.mode, etc.uid, etc.gid), (0o750, 7, 8));
+}
+
+#[test]
+fn a_mount_point_of_the_wrong_kind_is_named() {
+    let (_folder, store) = new_store();
+    let base = super::tree_of(&store, &["file", "directory/x"]);
+    let error = store.begin(&base, &[directory("/file")]).err().unwrap();
+    assert!(matches!(error, Error::View(ViewError::NotADirectory(_))), "{error}");
+    let error = store.begin(&base, &[file("/directory")]).err().unwrap();
+    assert!(matches!(error, Error::View(ViewError::NotAFile(_))), "{error}");
+}
+
+#[test]
+fn read_only_mounts_cannot_be_written_and_show_no_whiteouts() {
+    let (_folder, store) = new_store();
+    let mut layer = store.new_layer().unwrap();
+    layer.whiteout("gone").unwrap();
+    layer.whiteout("d/gone").unwrap();
+    layer.file("d/x", &super::meta(0o644), &mut &b"x"[..]).unwrap();
+    let lone = Snapshot::empty().push(store::LayerRef::whole(layer.commit().unwrap()));
+    for snapshot in [Snapshot::empty(), lone, super::tree_of(&store, &["a", "b/c"])] {
+        let mount = store.mount_read_only(&snapshot).unwrap();
+        assert_eq!(listing_of_mount(&mount), listing(&store.view(&snapshot)));
+        assert!(fs::write(path_of(&mount).join("new"), "x").is_err());
+    }
+}
+
+#[test]
+fn a_part_of_a_mount_can_be_mounted() {
+    let (_folder, store) = new_store();
+    let mut editor = store.edit(&super::tree_of(&store, &["d/file"])).unwrap();
+    editor.symlink("/d/file", "link").unwrap();
+    let scratch = store.begin(&editor.commit().unwrap(), &[]).unwrap();
+    let part = scratch.mount().at("link").unwrap();
+    fs::write(path_of(&part), "written").unwrap();
+    part.set_read_only().unwrap();
+    assert!(fs::write(path_of(&part), "more").is_err());
+    let after = scratch.commit().unwrap();
+    assert_eq!(read(&store.view(&after), "d/file"), "written");
+}
+
+#[test]
+fn a_missing_layer_is_an_error_not_a_smaller_tree() {
+    let (folder, store) = new_store();
+    let mut editor = store.edit(&super::tree_of(&store, &["a"])).unwrap();
+    editor.new_file("b", b"b", 0o644, Owner::default()).unwrap();
+    let snapshot = editor.commit().unwrap();
+    assert!(store.has(&snapshot));
+    let id = snapshot.layers()[0].id.to_string();
+    fs::remove_dir_all(folder.path().join(format!("layers/{}/{id}", &id[..2]))).unwrap();
+    assert!(!store.has(&snapshot));
+    let errors = [
+        store.begin(&snapshot, &[]).err(),
+        store.edit(&snapshot).err(),
+        store.mount_read_only(&snapshot).err(),
+        store.tree_digest(&snapshot).err(),
+        store.merge(snapshot.layers()).err(),
+    ];
+    for error in errors {
+        assert!(matches!(error, Some(Error::MissingLayer(_))), "{error:?}");
+    }
+}
+
+#[test]
+fn volumes_keep_what_is_written_and_begin_with_their_seed() {
+    let (_folder, store) = new_store();
+    let first = store.cache_volume("key").unwrap();
+    assert!(first.is_new());
+    let mode = fs::metadata(first.path()).unwrap().mode() & 0o7777;
+    assert_eq!(mode, 0o755);
+    fs::write(path_of(&first.mount().unwrap()).join("kept"), "x").unwrap();
+    let second = store.cache_volume("key").unwrap();
+    assert!(!second.is_new());
+    assert_eq!(fs::read_to_string(path_of(&second.mount().unwrap()).join("kept")).unwrap(), "x");
+
+    let seed = super::tree_of(&store, &["a", "d/b"]);
+    let owner = Owner { uid: 5, gid: 6 };
+    let seeded = store.seeded_cache_volume("other", &store.view(&seed), Some(owner)).unwrap();
+    let held = seeded.mount().unwrap();
+    let mount = path_of(&held);
+    assert_eq!(fs::metadata(&mount).unwrap().uid(), 5);
+    assert_eq!(fs::metadata(mount.join("d/b")).unwrap().gid(), 6);
+    fs::write(mount.join("a"), "changed").unwrap();
+    assert_eq!(read(&store.view(&seed), "a"), "a", "layers must not change with a volume");
+    let again = store.seeded_cache_volume("other", &store.view(&seed), None).unwrap();
+    assert!(!again.is_new());
+    assert_eq!(fs::read_to_string(again.path().join("a")).unwrap(), "changed");
+}
+
+#[test]
+fn bind_mounts_of_files_and_nothing_in_the_mount_table() {
+    let (folder, store): (_, Store) = new_store();
+    let path = folder.path().join("hosts");
+    fs::write(&path, "127.0.0.1").unwrap();
+    let mount = Mount::bind_file(&path).unwrap();
+    assert_eq!(fs::read_to_string(path_of(&mount)).unwrap(), "127.0.0.1");
+    let _scratch = store.begin(&super::tree_of(&store, &["a"]), &[]).unwrap();
+    let table = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!table.contains(folder.path().to_str().unwrap()), "{table}");
+    let temporary = store.temporary().unwrap();
+    let place = temporary.path().to_owned();
+    fs::write(place.join("x"), "x").unwrap();
+    drop(temporary);
+    assert!(!place.exists());
+}

@@ -1,0 +1,61 @@
+//! Random numbers that can be had again: the seed is printed, and `TESTKIT_RANDOM` sets it.
+
+use crate::surroundings::random_seed;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// A new stream for a test, its seed printed.
+    pub fn new(test: &str) -> Self {
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
+        let seed = random_seed().unwrap_or(clock.as_nanos() as u64);
+        eprintln!("{test}: TESTKIT_RANDOM={seed}");
+        Self::from_seed(seed)
+    }
+
+    /// The stream with this seed.
+    pub fn from_seed(seed: u64) -> Self {
+        Self(seed | 1)
+    }
+
+    /// The next number.
+    pub fn next_number(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// A number below a limit.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next_number() % limit
+    }
+
+    /// One of several.
+    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len() as u64) as usize]
+    }
+
+    /// Letters and digits, for names nobody else uses.
+    pub fn word(&mut self) -> String {
+        format!("{:016x}", self.next_number())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_numbers_again() {
+        let numbers = |seed| {
+            let mut random = Random::from_seed(seed);
+            (0..8).map(|_| random.below(1000)).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(7), numbers(7));
+        assert_ne!(numbers(7), numbers(8 << 20));
+    }
+}

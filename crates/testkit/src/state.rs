@@ -1,0 +1,207 @@
+//! [`State`]: a state folder of one's own, with an engine that is gone when the test is.
+
+use crate::cli::Cli;
+use crate::leftovers::{Holdings, engines, mounts_below};
+use crate::process::Process;
+use crate::surroundings::{binary, debian_cache, root};
+use crate::ticket::Ticket;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, Once};
+use std::time::Duration;
+
+/// How long an engine may take to end after it was asked to, containers included.
+const STOP_TIME: Duration = Duration::from_secs(20);
+
+/// A folder of one test: state, configuration, home and working directory.
+pub struct State {
+    folder: PathBuf,
+    seen: Mutex<Holdings>,
+    ticket: Ticket,
+}
+
+impl State {
+    /// An empty state folder, once there is a ticket.
+    pub fn new() -> Self {
+        Self::with_config("")
+    }
+
+    /// An empty state folder whose engine reads these settings.
+    pub fn with_config(config: &str) -> Self {
+        static SWEEP: Once = Once::new();
+        let ticket = Ticket::take();
+        SWEEP.call_once(sweep);
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        // A socket's path has room for about a hundred characters: the name is short.
+        let folder = root().join(format!("t{}-{number}", std::process::id()));
+        for part in ["state", "home", "work"] {
+            std::fs::create_dir_all(folder.join(part)).expect("a folder for the test can be made");
+        }
+        let state = Self { folder, seen: Mutex::default(), ticket };
+        state.configure(config);
+        state
+    }
+
+    /// A state folder that already has Debian images.
+    pub fn debian() -> Self {
+        Self::debian_with_config("")
+    }
+
+    /// A state folder that already has Debian images, whose engine reads these settings.
+    pub fn debian_with_config(config: &str) -> Self {
+        // Before the ticket: making the seed takes one of its own.
+        crate::seed::make();
+        let state = Self::with_config(config);
+        crate::seed::copy_into(&state.dir());
+        state
+    }
+
+    /// Replaces the engine's settings; an engine that runs does not see it.
+    pub fn configure(&self, config: &str) {
+        let cache = debian_cache();
+        let text = format!("debian-cache = {:?}\n{config}\n", cache.display().to_string());
+        std::fs::write(self.engine_config(), text).expect("the settings can be written");
+    }
+
+    /// The state folder itself.
+    pub fn dir(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+
+    /// Home folder of the commands.
+    pub fn home(&self) -> PathBuf {
+        self.folder.join("home")
+    }
+
+    /// Working directory of the commands.
+    pub fn workdir(&self) -> PathBuf {
+        self.folder.join("work")
+    }
+
+    /// The engine's settings file.
+    pub fn engine_config(&self) -> PathBuf {
+        self.folder.join("engine.toml")
+    }
+
+    /// Writes a file into the working directory and gives its path.
+    pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.workdir().join(name);
+        let folder = path.parent().expect("a file lies in a folder");
+        std::fs::create_dir_all(folder).expect("a folder can be made");
+        std::fs::write(&path, contents).expect("a file can be written");
+        path
+    }
+
+    /// A run of the program under test.
+    pub fn cli<S: AsRef<str>>(&self, args: impl IntoIterator<Item = S>) -> Cli<'_> {
+        Cli::new(self, &binary()).args(args)
+    }
+
+    /// A run of another program in the same surroundings.
+    pub fn program(&self, path: &Path) -> Cli<'_> {
+        Cli::new(self, path)
+    }
+
+    /// The program under test as a plain command, in the same surroundings.
+    pub(crate) fn command(&self) -> Command {
+        Cli::new(self, &binary()).into_command()
+    }
+
+    /// Time left for the test.
+    pub fn remaining(&self) -> Duration {
+        self.ticket.remaining()
+    }
+
+    /// The engine that runs on this folder now.
+    #[track_caller]
+    pub fn engine(&self) -> Process {
+        let engines = engines(&self.dir());
+        assert_eq!(engines.len(), 1, "one engine on this folder, not {engines:?}\n{}", self.log());
+        engines[0]
+    }
+
+    /// Remembers what the engine has now, so that the end of the test looks for it.
+    pub fn look(&self) -> Holdings {
+        let holdings = Holdings::of(&self.dir());
+        self.seen.lock().expect("no holder panics").merge(holdings.clone());
+        holdings
+    }
+
+    /// Kills the engine at once, without a word.
+    pub fn kill_engine(&self) -> Holdings {
+        let holdings = self.look();
+        self.engine().kill();
+        holdings
+    }
+
+    /// Stops the engine as a user would, and waits until everything of it is gone.
+    #[track_caller]
+    pub fn stop(&self) {
+        let holdings = self.look();
+        if !engines(&self.dir()).is_empty() {
+            let output = self.cli(["engine", "stop", "--force"]).run();
+            assert!(output.status.success(), "{output:#?}\n{}", self.log());
+        }
+        let left = holdings.remaining(STOP_TIME);
+        assert!(left.is_empty(), "the engine has stopped and left: {left:#?}\n{}", self.log());
+    }
+
+    /// The end of the engine's log.
+    pub fn log(&self) -> String {
+        let mut text = String::new();
+        for entry in std::fs::read_dir(self.dir()).into_iter().flatten().flatten() {
+            if entry.path().extension().is_some_and(|end| end == "log") {
+                text += &std::fs::read_to_string(entry.path()).unwrap_or_default();
+            }
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        format!("engine log:\n{}", lines[lines.len().saturating_sub(40)..].join("\n"))
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for State {
+    /// Stops the engine and looks for what is left. After a panic it only cleans up.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.log());
+            clean(&self.folder);
+            return;
+        }
+        self.stop();
+        let seen = std::mem::take(&mut *self.seen.lock().expect("no holder panics"));
+        let left = seen.remaining(STOP_TIME);
+        let mounts = mounts_below(&self.folder);
+        clean(&self.folder);
+        assert!(left.is_empty(), "left behind: {left:#?}");
+        assert!(mounts.is_empty(), "mounts left behind: {mounts:#?}");
+    }
+}
+
+/// Removes what dead runs left in the folder for tests.
+fn sweep() {
+    for entry in std::fs::read_dir(root()).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix('t').and_then(|rest| rest.split_once('-'));
+        let Some(owner) = owner.and_then(|(pid, _)| pid.parse::<i32>().ok()) else { continue };
+        if Process::of(owner).is_none() {
+            eprintln!("sweeping {name}, left by a run that is gone");
+            clean(&entry.path());
+        }
+    }
+}
+
+/// Kills what is left of the engine of a test's folder and removes the folder.
+fn clean(folder: &Path) {
+    let holdings = Holdings::of(&folder.join("state"));
+    holdings.processes.iter().for_each(Process::kill);
+    holdings.remaining(Duration::from_secs(5));
+    let _ = std::fs::remove_dir_all(folder);
+}

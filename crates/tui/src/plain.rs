@@ -1,0 +1,235 @@
+//! The view for files and pipes: a line when a step begins, for each line of its output, and when
+//! it ends, each after the number of the step.
+//!
+//! A step that prints keeps the floor for a while, so that the output of steps that run side by
+//! side is not mixed line by line. What others have to say waits, within limits of time and lines.
+
+use crate::display::{End, Shown, View};
+use crate::look::Look;
+use crate::text::{clean, duration, progress, short_name, step_name};
+use protocol::{Outcome, SpanId};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt::Write as _;
+use std::time::Duration;
+use telemetry::{Change, Line, Span, Trace};
+
+/// How often waiting lines are looked at.
+const TICK: Duration = Duration::from_millis(50);
+/// How long a step keeps the floor after its last line.
+const FLOOR_IDLE: u64 = 1_000_000;
+/// How long a step keeps the floor at most while others wait.
+const FLOOR_MAX: u64 = 10_000_000;
+/// How many lines may wait before the floor is taken away.
+const MAX_WAITING: usize = 2_000;
+/// How often the progress of one step is told.
+const PROGRESS_EVERY: u64 = 2_000_000;
+
+pub(crate) struct Plain {
+    look: Look,
+    numbers: HashMap<SpanId, usize>,
+    floor: Option<Floor>,
+    /// Lines that wait for the floor, in the order they came.
+    waiting: VecDeque<(SpanId, String)>,
+    /// When the progress of a step was told last.
+    told: HashMap<SpanId, u64>,
+    /// Steps whose output was printed.
+    printed: HashSet<SpanId>,
+    wrote: bool,
+}
+
+struct Floor {
+    holder: SpanId,
+    since: u64,
+    last: u64,
+}
+
+impl Plain {
+    pub(crate) fn new(look: Look) -> Self {
+        Self {
+            look,
+            numbers: HashMap::new(),
+            floor: None,
+            waiting: VecDeque::new(),
+            told: HashMap::new(),
+            printed: HashSet::new(),
+            wrote: false,
+        }
+    }
+
+    fn number(&mut self, id: SpanId) -> usize {
+        let next = self.numbers.len() + 1;
+        *self.numbers.entry(id).or_insert(next)
+    }
+
+    fn prefix(&mut self, id: SpanId) -> String {
+        let number = self.number(id);
+        let debug = if self.look.debug { format!("{} ", id.0) } else { String::new() };
+        self.look.paint.faint(&format!("{number:<4}{debug}:"))
+    }
+
+    fn started(&mut self, trace: &Trace, span: &Span) -> String {
+        let indent = "  ".repeat(self.look.depth(trace, span).min(20));
+        format!("{} {indent}{}\n", self.prefix(span.id), step_name(&span.name))
+    }
+
+    fn lines(&mut self, span: &Span, lines: &[Line]) -> String {
+        let prefix = self.prefix(span.id);
+        let mut text = String::new();
+        for line in lines {
+            let time = duration(line.at.saturating_sub(span.started));
+            let output = clean(&line.text, self.look.paint.colour);
+            let _ = writeln!(text, "{prefix} [{time}] | {output}");
+        }
+        text
+    }
+
+    fn ended(&mut self, span: &Span) -> String {
+        let Some((at, outcome)) = &span.ended else { return String::new() };
+        let paint = self.look.paint;
+        let verdict = match outcome {
+            Outcome::Done => paint.green("DONE"),
+            Outcome::Cached => paint.blue("CACHED"),
+            Outcome::Failed(_) => paint.red("ERROR"),
+            Outcome::Cancelled => paint.faint("CANCELLED"),
+        };
+        let prefix = self.prefix(span.id);
+        let name = short_name(&span.name);
+        let mut text = format!("{prefix} {name} {verdict} [{}]\n", duration(span.elapsed(*at)));
+        for line in span.failure().unwrap_or_default().lines() {
+            let _ = writeln!(text, "{prefix} {} {}", paint.red("!"), clean(line, false));
+        }
+        text
+    }
+
+    fn progressed(&mut self, span: &Span, now: u64) -> Option<String> {
+        let told = self.told.get(&span.id).copied().unwrap_or(span.started);
+        if now.saturating_sub(told) < PROGRESS_EVERY {
+            return None;
+        }
+        self.told.insert(span.id, now);
+        let text = progress(&span.progress?);
+        let time = duration(span.elapsed(now));
+        Some(format!("{} [{time}] | {text}\n", self.prefix(span.id)))
+    }
+
+    /// Queues text of a step; only output of a running step takes the floor.
+    fn say(&mut self, id: SpanId, text: String, takes_floor: bool, now: u64, out: &mut String) {
+        if text.is_empty() {
+            return;
+        }
+        let mine = self.floor.as_ref().is_none_or(|floor| floor.holder == id);
+        if !mine {
+            self.waiting.push_back((id, text));
+            return;
+        }
+        out.push_str(&text);
+        self.wrote = true;
+        match &mut self.floor {
+            Some(floor) => floor.last = now,
+            None if takes_floor => self.floor = Some(Floor { holder: id, since: now, last: now }),
+            None => {}
+        }
+    }
+
+    /// Lets those who wait speak, one step after the other, until one of them has more to say.
+    fn pass_floor(&mut self, trace: &Trace, now: u64, out: &mut String) {
+        self.floor = None;
+        while let Some((next, _)) = self.waiting.front() {
+            let next = *next;
+            let (spoken, rest) =
+                std::mem::take(&mut self.waiting).into_iter().partition(|(id, _)| *id == next);
+            self.waiting = rest;
+            let spoken: VecDeque<_> = spoken;
+            out.extend(spoken.into_iter().map(|(_, text)| text));
+            self.wrote = true;
+            let speaks = |span: &Span| span.is_running() && !span.log.is_empty();
+            if trace.span(next).is_some_and(speaks) {
+                self.floor = Some(Floor { holder: next, since: now, last: now });
+                return;
+            }
+        }
+    }
+
+    fn only_failures(&self) -> bool {
+        self.look.level < 0 && !self.look.debug
+    }
+}
+
+impl View for Plain {
+    fn change(&mut self, trace: &Trace, change: &Change, now: u64, out: &mut String) {
+        let (Change::Started(id)
+        | Change::Printed(id, _)
+        | Change::Progressed(id)
+        | Change::Ended(id, _)) = change
+        else {
+            return;
+        };
+        let Some(span) = trace.span(*id).filter(|span| self.look.shows(span)) else { return };
+        if self.only_failures() {
+            if span.failure().is_some() {
+                let text = self.started(trace, span) + &self.ended(span);
+                self.say(*id, text, false, now, out);
+            }
+            return;
+        }
+        match change {
+            Change::Nothing => {}
+            Change::Started(_) => {
+                let text = self.started(trace, span);
+                self.say(*id, text, false, now, out);
+            }
+            Change::Printed(_, lines) => {
+                let text = self.lines(span, lines);
+                if !text.is_empty() {
+                    self.printed.insert(*id);
+                }
+                self.say(*id, text, true, now, out);
+            }
+            Change::Progressed(_) => {
+                let text = self.progressed(span, now).unwrap_or_default();
+                self.say(*id, text, false, now, out);
+            }
+            Change::Ended(_, lines) => {
+                let text = self.lines(span, lines) + &self.ended(span);
+                if !lines.is_empty() {
+                    self.printed.insert(*id);
+                }
+                self.told.remove(id);
+                if span.failure().is_none() {
+                    self.printed.remove(id);
+                }
+                self.say(*id, text, false, now, out);
+                if self.floor.as_ref().is_some_and(|floor| floor.holder == *id) {
+                    self.pass_floor(trace, now, out);
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, trace: &Trace, now: u64, out: &mut String) {
+        let Some(floor) = &self.floor else { return };
+        let idle = now.saturating_sub(floor.last) >= FLOOR_IDLE;
+        let long = now.saturating_sub(floor.since) >= FLOOR_MAX;
+        if idle || (long && !self.waiting.is_empty()) || self.waiting.len() > MAX_WAITING {
+            self.pass_floor(trace, now, out);
+        }
+    }
+
+    fn finish(&mut self, end: End<'_>, out: &mut String) -> Shown {
+        self.floor = None;
+        for (_, text) in self.waiting.drain(..) {
+            out.push_str(&text);
+            self.wrote = true;
+        }
+        if self.wrote {
+            out.push('\n');
+        }
+        // Reasons were told when each step ended, perhaps long ago: the last word is not ours.
+        let output = end.trace.causes().any(|span| self.printed.contains(&span.id));
+        Shown { reasons: vec![], output }
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        Some(TICK)
+    }
+}

@@ -1,0 +1,69 @@
+//! The view of reports: next to nothing while work runs, the tree at the end.
+
+use crate::display::{End, Shown, View};
+use crate::look::Look;
+use crate::text::{duration, short_name};
+use crate::tree;
+use std::fmt::Write as _;
+use std::time::Duration;
+use telemetry::{Change, Trace};
+
+/// How often a sign of life is given.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+/// Most running steps that a sign of life names.
+const MAX_NAMES: usize = 4;
+
+pub(crate) struct Report {
+    look: Look,
+    heartbeat: bool,
+    began: Option<u64>,
+}
+
+impl Report {
+    /// A report at every end, with signs of life before.
+    pub(crate) fn with_heartbeat(look: Look) -> Self {
+        Self { look, heartbeat: true, began: None }
+    }
+
+    /// A report of failures only.
+    pub(crate) fn of_failures(look: Look) -> Self {
+        let level = look.level.min(0);
+        Self { look: Look { level, debug: false, ..look }, heartbeat: false, began: None }
+    }
+}
+
+impl View for Report {
+    fn change(&mut self, _: &Trace, _: &Change, now: u64, _: &mut String) {
+        self.began.get_or_insert(now);
+    }
+
+    fn tick(&mut self, trace: &Trace, now: u64, out: &mut String) {
+        let Some(began) = self.began.filter(|_| self.heartbeat) else { return };
+        let steps: Vec<_> = trace.running().filter(|span| self.look.shows(span)).collect();
+        if steps.is_empty() || now <= began {
+            return;
+        }
+        let _ = write!(out, "[ci-tool] {} elapsed · running: ", duration(now - began));
+        let names: Vec<String> = steps
+            .iter()
+            .take(MAX_NAMES)
+            .map(|span| format!("{} ({})", short_name(&span.name), duration(span.elapsed(now))))
+            .collect();
+        out.push_str(&names.join(", "));
+        if steps.len() > MAX_NAMES {
+            let _ = write!(out, " (+{} more)", steps.len() - MAX_NAMES);
+        }
+        out.push('\n');
+    }
+
+    fn finish(&mut self, end: End<'_>, out: &mut String) -> Shown {
+        if !self.heartbeat && !end.failed {
+            return Shown::default();
+        }
+        tree::write_final(end, &self.look, out)
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        self.heartbeat.then_some(HEARTBEAT)
+    }
+}

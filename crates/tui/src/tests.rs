@@ -1,0 +1,437 @@
+//! Stories of events, drawn by each view.
+
+use crate::look::Look;
+use crate::{Display, Mode, Paint, Settings, Shown, Size, Stream, live};
+use protocol::{Event, LogStream, Outcome, SpanId, SpanKind, Unit};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use telemetry::Trace;
+
+const SECOND: u64 = 1_000_000;
+
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Buffer {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap().replace('\x1b', "^")
+    }
+}
+
+fn settings(mode: Mode, level: i32) -> Settings {
+    Settings {
+        mode,
+        level,
+        debug: false,
+        paint: Paint { colour: false },
+        size: Box::new(|| Some(Size { columns: 60, rows: 20 })),
+    }
+}
+
+fn start(id: u64, parent: Option<u64>, name: &str, at: u64) -> Event {
+    let parent = parent.map(SpanId);
+    let kind = if name.contains("plumbing") { SpanKind::Internal } else { SpanKind::Call };
+    Event::Started { id: SpanId(id), parent, name: name.into(), kind, call: None, at }
+}
+
+fn end(id: u64, outcome: Outcome, at: u64) -> Event {
+    Event::Ended { id: SpanId(id), outcome, at }
+}
+
+fn log(id: u64, text: &str, at: u64) -> Event {
+    Event::Log { id: SpanId(id), stream: LogStream::Stdout, text: text.into(), at }
+}
+
+fn progress(id: u64, done: u64, at: u64) -> Event {
+    Event::Progress { id: SpanId(id), done, total: Some(45_000_000), unit: Unit::Bytes, at }
+}
+
+fn time(event: &Event) -> u64 {
+    match event {
+        Event::Started { at, .. }
+        | Event::Ended { at, .. }
+        | Event::Log { at, .. }
+        | Event::Progress { at, .. } => *at,
+    }
+}
+
+/// A pipeline whose second exec fails.
+fn failing() -> Vec<Event> {
+    let failed = |reason: &str| Outcome::Failed(reason.to_owned());
+    vec![
+        start(1, None, "container.from(address: \"deb://bookworm\")", 0),
+        start(2, Some(1), "plumbing", 0),
+        start(3, Some(2), "fetch index", 0),
+        end(3, Outcome::Cached, SECOND / 10),
+        end(2, Outcome::Done, SECOND / 10),
+        end(1, Outcome::Done, SECOND),
+        start(4, None, "container.withExec(args: [\"make\"])", SECOND),
+        log(4, "building\n\x1b[31mwarn", 2 * SECOND),
+        log(4, "ing\x1b[0m\nok\n", 2 * SECOND),
+        end(4, Outcome::Done, 3 * SECOND),
+        start(5, None, "container.withExec(args: [\"false\"])", 3 * SECOND),
+        log(5, "no such luck", 4 * SECOND),
+        end(5, failed("exit code: 1"), 5 * SECOND),
+    ]
+}
+
+fn play(settings: Settings, events: &[Event], failed: bool) -> (String, Shown) {
+    let buffer = Buffer::default();
+    let mut display = Display::new(settings, Box::new(Buffer::default()), Box::new(buffer.clone()));
+    let mut now = 0;
+    for event in events {
+        now = time(event);
+        display.event(event, now);
+        display.tick(now);
+    }
+    let shown = display.finish(failed, now);
+    (buffer.text(), shown)
+}
+
+#[test]
+fn plain_tells_begin_output_and_end() {
+    let (text, shown) = play(settings(Mode::Plain, 1), &failing(), true);
+    insta::assert_snapshot!(text, @r#"
+    1   : container.from(address: "deb://bookworm")
+    2   :   fetch index
+    2   : fetch index CACHED [0.1s]
+    1   : container.from DONE [1.0s]
+    3   : container.withExec(args: ["make"])
+    3   : [1.0s] | building
+    3   : [1.0s] | warning
+    3   : [1.0s] | ok
+    3   : container.withExec DONE [2.0s]
+    4   : container.withExec(args: ["false"])
+    4   : [2.0s] | no such luck
+    4   : container.withExec ERROR [2.0s]
+    4   : ! exit code: 1
+    "#);
+    assert_eq!(shown, Shown { reasons: vec![], output: true });
+}
+
+#[test]
+fn plain_shows_plumbing_to_who_asks() {
+    let (text, _) = play(settings(Mode::Plain, 3), &failing()[..3], false);
+    insta::assert_snapshot!(text, @r#"
+    1   : container.from(address: "deb://bookworm")
+    2   :   plumbing
+    3   :     fetch index
+    "#);
+}
+
+#[test]
+fn plain_debug_adds_span_ids_and_colours_stay() {
+    let mut settings = settings(Mode::Plain, 0);
+    settings.debug = true;
+    settings.paint = Paint { colour: true };
+    let (text, _) = play(settings, &failing()[6..10], false);
+    insta::assert_snapshot!(text, @r#"
+    ^[2m1   4 :^[0m container.withExec(args: ["make"])
+    ^[2m1   4 :^[0m [1.0s] | building
+    ^[2m1   4 :^[0m [1.0s] | ^[31mwarning^[0m^[0m
+    ^[2m1   4 :^[0m [1.0s] | ok
+    ^[2m1   4 :^[0m container.withExec ^[32mDONE^[0m [2.0s]
+    "#);
+}
+
+#[test]
+fn plain_quiet_tells_only_failures() {
+    let (text, shown) = play(settings(Mode::Plain, -1), &failing(), true);
+    insta::assert_snapshot!(text, @r#"
+    1   : container.withExec(args: ["false"])
+    1   : container.withExec ERROR [2.0s]
+    1   : ! exit code: 1
+    "#);
+    assert!(!shown.output);
+}
+
+#[test]
+fn plain_does_not_mix_steps_that_run_side_by_side() {
+    let events = [
+        start(1, None, "a", 0),
+        start(2, None, "b", 0),
+        log(1, "a1\n", 100),
+        log(2, "b1\n", 200),
+        log(1, "a2\n", 300),
+        log(2, "b2\n", 400),
+        end(1, Outcome::Done, 500),
+        log(2, "b3\n", 600),
+        end(2, Outcome::Done, 700),
+    ];
+    let (text, _) = play(settings(Mode::Plain, 1), &events, false);
+    insta::assert_snapshot!(text, @r#"
+    1   : a
+    2   : b
+    1   : [0.0s] | a1
+    1   : [0.0s] | a2
+    1   : a DONE [0.0s]
+    2   : [0.0s] | b1
+    2   : [0.0s] | b2
+    2   : [0.0s] | b3
+    2   : b DONE [0.0s]
+    "#);
+}
+
+#[test]
+fn plain_takes_the_floor_from_who_falls_silent() {
+    let buffer = Buffer::default();
+    let mut display = Display::new(
+        settings(Mode::Plain, 1),
+        Box::new(Buffer::default()),
+        Box::new(buffer.clone()),
+    );
+    for event in
+        [start(1, None, "a", 0), start(2, None, "b", 0), log(1, "a1\n", 0), log(2, "b1\n", 0)]
+    {
+        display.event(&event, 0);
+    }
+    display.tick(SECOND / 2);
+    assert!(!buffer.text().contains("b1"));
+    display.tick(SECOND);
+    assert!(buffer.text().contains("b1"));
+}
+
+#[test]
+fn plain_tells_progress_of_long_work() {
+    let events = [
+        start(1, None, "debian.fetch", 0),
+        progress(1, 0, SECOND / 10),
+        progress(1, 10_000_000, SECOND),
+        progress(1, 20_000_000, 2 * SECOND + SECOND / 10),
+        progress(1, 30_000_000, 3 * SECOND),
+        end(1, Outcome::Done, 4 * SECOND),
+    ];
+    let (text, _) = play(settings(Mode::Plain, 1), &events, false);
+    insta::assert_snapshot!(text, @r#"
+    1   : debian.fetch
+    1   : [2.1s] | 20.0 MB / 45.0 MB, 10.0 MB/s
+    1   : debian.fetch DONE [4.0s]
+    "#);
+}
+
+#[test]
+fn silent_shows_nothing() {
+    let (text, shown) = play(settings(Mode::Silent, 1), &failing(), true);
+    assert_eq!((text.as_str(), shown), ("", Shown::default()));
+}
+
+#[test]
+fn live_ends_with_the_tree_and_the_failure() {
+    let (text, shown) = play(settings(Mode::Live, 1), &failing(), true);
+    let (_, last) = text.rsplit_once("^[J").unwrap();
+    insta::assert_snapshot!(last, @r#"
+    ✔ container.from(address: "deb://bookworm") 1.0s
+    ╰╴$ fetch index 0.1s CACHED
+    ✔ container.withExec(args: ["make"]) 2.0s
+    ✘ container.withExec(args: ["false"]) 2.0s ERROR
+    ┃ no such luck
+    ! exit code: 1
+    "#);
+    assert_eq!(shown, Shown { reasons: vec!["exit code: 1".into()], output: true });
+}
+
+#[test]
+fn live_at_level_zero_keeps_only_failures() {
+    let (text, _) = play(settings(Mode::Live, 0), &failing(), true);
+    let (_, last) = text.rsplit_once("^[J").unwrap();
+    insta::assert_snapshot!(last, @r#"
+    ✘ container.withExec(args: ["false"]) 2.0s ERROR
+    ┃ no such luck
+    ! exit code: 1
+    "#);
+    let (text, shown) = play(settings(Mode::Live, -1), &failing(), true);
+    assert!(text.ends_with("^[J"), "{text}");
+    assert_eq!(shown, Shown::default());
+}
+
+#[test]
+fn live_leaves_the_screen_alone_when_work_is_quick() {
+    let events = [start(1, None, "version", 0), end(1, Outcome::Done, 20_000)];
+    assert_eq!(play(settings(Mode::Live, 0), &events, false).0, "");
+}
+
+fn draw(events: &[Event], columns: usize, rows: usize, now: u64) -> String {
+    let mut trace = Trace::default();
+    for event in events {
+        trace.apply(event);
+    }
+    let look = Look { level: 0, debug: false, paint: Paint { colour: false } };
+    let frame = live::frame(&trace, &look, Size { columns, rows }, 0, now);
+    for line in &frame {
+        assert!(line.columns < columns, "{line:?} is too wide");
+    }
+    assert!(frame.len() < rows, "{} lines on {rows} rows", frame.len());
+    frame.into_iter().map(|line| line.text + "\n").collect()
+}
+
+fn busy() -> Vec<Event> {
+    let mut events = vec![
+        start(1, None, "container.from(address: \"deb://bookworm+python3\")", 0),
+        start(2, Some(1), "fetch packages", 0),
+        progress(2, 0, 0),
+        progress(2, 12_300_000, 3 * SECOND),
+        start(3, Some(1), "unpack", SECOND),
+        end(3, Outcome::Done, 2 * SECOND),
+        start(
+            4,
+            None,
+            "container.withExec(args: [\"make\", \"-j8\", \"everything\", \"and\", \"more\"])",
+            0,
+        ),
+    ];
+    events.push(log(
+        4,
+        &(1..=9).map(|line| format!("cc -c file{line}.c\n")).collect::<String>(),
+        0,
+    ));
+    events.push(start(5, None, "directory.entries", 0));
+    events.push(end(5, Outcome::Cached, 3 * SECOND));
+    events
+}
+
+#[test]
+fn a_frame_shows_what_runs() {
+    insta::assert_snapshot!(draw(&busy(), 60, 20, 3 * SECOND + 500_000), @r#"
+    ◐ container.from(address: "deb://bookworm+python3") 3.5s
+    ╰╴◐ fetch packages 12.3 MB / 45.0 MB, 4.1 MB/s  3.5s
+    ◐ container.withExec(args: ["make", "-j8", "everythin… 3.5s
+    ┃ cc -c file4.c
+    ┃ cc -c file5.c
+    ┃ cc -c file6.c
+    ┃ cc -c file7.c
+    ┃ cc -c file8.c
+    ┃ cc -c file9.c
+    $ directory.entries 3.0s
+    3.5s · 3 running · 1 done · 1 cached
+    "#);
+}
+
+#[test]
+fn a_frame_fits_small_terminals() {
+    insta::assert_snapshot!(draw(&busy(), 30, 7, 3 * SECOND + 500_000), @r#"
+    ◐ container.from(addres… 3.5s
+    ╰╴◐ fetch packages 3.5s
+    ◐ container.withExec(ar… 3.5s
+    ┃ cc -c file9.c
+    $ directory.entries 3.0s
+    3.5s · 3 running · 1 done · …
+    "#);
+    for columns in 1..50 {
+        for rows in 3..12 {
+            draw(&busy(), columns.max(2), rows, 3 * SECOND + 500_000);
+        }
+    }
+}
+
+#[test]
+fn a_frame_of_many_steps_stays_on_the_screen() {
+    let events: Vec<_> =
+        (1..500).map(|id| start(id, id.checked_sub(1).filter(|id| *id > 0), "deep", 0)).collect();
+    insta::assert_snapshot!(draw(&events, 60, 6, SECOND), @r#"
+                          ├╴◐ deep 1.0s
+                          ├╴◐ deep 1.0s
+                          ├╴◐ deep 1.0s
+                          ╰╴◐ deep 1.0s
+    1.0s · 499 running · 495 not shown
+    "#);
+}
+
+#[test]
+fn dots_and_failures() {
+    insta::assert_snapshot!(play(settings(Mode::Dots, 0), &failing(), true).0, @r#"
+    ..
+    container.withExec(args: ["make"]) | building
+    container.withExec(args: ["make"]) | warning
+    container.withExec(args: ["make"]) | ok
+    .
+    container.withExec(args: ["false"]) | no such luck
+    X
+
+    ✘ container.withExec(args: ["false"]) 2.0s ERROR
+    ┃ no such luck
+    ! exit code: 1
+    "#);
+}
+
+#[test]
+fn logs_are_prefixed() {
+    let (text, shown) = play(settings(Mode::Logs, 0), &failing(), true);
+    insta::assert_snapshot!(text, @r#"
+    container.withExec(args: ["make"]) | building
+    container.withExec(args: ["make"]) | warning
+    container.withExec(args: ["make"]) | ok
+    container.withExec(args: ["false"]) | no such luck
+    "#);
+    assert!(shown.output);
+}
+
+#[test]
+fn report_gives_signs_of_life_and_a_tree() {
+    let buffer = Buffer::default();
+    let mut display = Display::new(
+        settings(Mode::Report, 1),
+        Box::new(Buffer::default()),
+        Box::new(buffer.clone()),
+    );
+    for event in busy() {
+        display.event(&event, 0);
+    }
+    display.tick(62 * SECOND);
+    display.finish(false, 62 * SECOND);
+    insta::assert_snapshot!(buffer.text(), @r#"
+    [ci-tool] 1m2s elapsed · running: container.from (1m2s), fetch packages (1m2s), container.withExec (1m2s)
+    ◐ container.from(address: "deb://bookworm+python3") 1m2s
+    ├╴◐ fetch packages 1m2s
+    ╰╴✔ unpack 1.0s
+    ◐ container.withExec(args: ["make", "-j8", "everything", "and", "more"]) 1m2s
+    $ directory.entries 3.0s CACHED
+    "#);
+}
+
+#[test]
+fn focus_reports_only_failures() {
+    assert_eq!(play(settings(Mode::Focus, 1), &failing(), false).0, "");
+    insta::assert_snapshot!(play(settings(Mode::Focus, 1), &failing(), true).0, @r#"
+    ✘ container.withExec(args: ["false"]) 2.0s ERROR
+    ┃ no such luck
+    ! exit code: 1
+    "#);
+}
+
+#[test]
+fn output_of_a_child_passes_above_the_frame_in_whole_lines() {
+    let (stdout, stderr) = (Buffer::default(), Buffer::default());
+    let mut display =
+        Display::new(settings(Mode::Live, 0), Box::new(stdout.clone()), Box::new(stderr.clone()));
+    display.event(&start(1, None, "step", 0), 0);
+    display.tick(SECOND);
+    display.pass_through(Stream::Stdout, b"hel");
+    assert_eq!(stdout.text(), "");
+    display.pass_through(Stream::Stdout, b"lo\nwor");
+    assert_eq!(stdout.text(), "hello\n");
+    assert!(stderr.text().ends_with("^[2A\r^[J"), "the frame is taken away first");
+    display.finish(false, SECOND);
+    assert_eq!(stdout.text(), "hello\nwor");
+}
+
+#[test]
+fn a_final_tree_of_very_many_steps_is_cut() {
+    let mut events = vec![];
+    for id in 1..1000 {
+        events.push(start(id, None, "step", 0));
+        events.push(end(id, Outcome::Done, 0));
+    }
+    let (text, _) = play(settings(Mode::Report, 1), &events, false);
+    assert_eq!(text.lines().count(), 201);
+    assert!(text.ends_with("… 799 more steps\n"), "{text}");
+}

@@ -1,0 +1,226 @@
+//! Text for people: durations, sizes, and foreign text made safe to print.
+
+use std::fmt::Write as _;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Longest string literal in the name of a step.
+const MAX_LITERAL_CHARS: usize = 256;
+
+/// Microseconds as `1.2s`, `2m5s`, `1h2m3s` or `1d2h3m4s`.
+pub fn duration(micros: u64) -> String {
+    let seconds = micros / 1_000_000;
+    if seconds < 60 {
+        let tenths = (micros / 100_000) % 10;
+        return format!("{seconds}.{tenths}s");
+    }
+    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
+    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
+    match (days, hours) {
+        (0, 0) => format!("{minutes}m{seconds}s"),
+        (0, _) => format!("{hours}h{minutes}m{seconds}s"),
+        _ => format!("{days}d{hours}h{minutes}m{seconds}s"),
+    }
+}
+
+/// A number of bytes as `999 B`, `1.2 kB`, `34.5 MB`.
+pub fn bytes(count: u64) -> String {
+    let mut value = count as f64;
+    for unit in ["B", "kB", "MB", "GB", "TB"] {
+        if value < 999.95 || unit == "TB" {
+            return match unit {
+                "B" => format!("{count} B"),
+                _ => format!("{value:.1} {unit}"),
+            };
+        }
+        value /= 1000.0;
+    }
+    format!("{count} B")
+}
+
+/// Output of a program on one line of ours: nothing in it moves the cursor, rings or retitles.
+/// Colours stay if `colour`, and end with the line.
+pub(crate) fn clean(text: &str, colour: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut coloured = false;
+    let mut rest = text;
+    while let Some(position) = rest.find(|character: char| character.is_control()) {
+        out.push_str(&rest[..position]);
+        rest = &rest[position..];
+        if rest.starts_with('\x1b') {
+            let length = escape_length(rest);
+            if colour && rest[..length].starts_with("\x1b[") && rest[..length].ends_with('m') {
+                out.push_str(&rest[..length]);
+                coloured = true;
+            }
+            rest = &rest[length..];
+            continue;
+        }
+        if rest.starts_with(['\t', '\n']) {
+            out.push_str(if rest.starts_with('\t') { "    " } else { " " });
+        }
+        let control = rest.chars().next().map_or(0, char::len_utf8);
+        rest = &rest[control..];
+    }
+    out.push_str(rest);
+    if coloured {
+        out.push_str("\x1b[0m");
+    }
+    out
+}
+
+/// Length in bytes of the escape sequence at the start of `text`.
+fn escape_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    match bytes.get(1) {
+        Some(b'[') => {
+            let end = bytes[2..].iter().position(|byte| (0x40..=0x7e).contains(byte));
+            end.map_or(text.len(), |end| end + 3)
+        }
+        // Titles and the like: up to a bell or a string terminator.
+        Some(b']' | b'P' | b'^' | b'_') => match text[2..].find(['\x07', '\x1b']) {
+            Some(end) if text[2 + end..].starts_with("\x1b\\") => end + 4,
+            Some(end) => end + 3,
+            None => text.len(),
+        },
+        Some(byte) if byte.is_ascii() => 2,
+        _ => 1,
+    }
+}
+
+/// How many columns clean text takes.
+pub(crate) fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// Clean text cut to a number of columns, with `…` at the end if something is missing.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let mut out = String::new();
+    for character in text.chars() {
+        used += character.width().unwrap_or(0);
+        if used + 1 > columns {
+            break;
+        }
+        out.push(character);
+    }
+    if columns > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// The name of a step on one line, with long string literals cut.
+pub(crate) fn step_name(name: &str) -> String {
+    let name = clean(name, false);
+    if name.len() <= MAX_LITERAL_CHARS {
+        return name;
+    }
+    let mut out = String::with_capacity(name.len());
+    let mut literal = None;
+    let mut escaped = false;
+    for character in name.chars() {
+        let ends = character == '"' && !escaped;
+        escaped = character == '\\' && !escaped;
+        match &mut literal {
+            None => literal = ends.then_some(0),
+            Some(length) if ends => {
+                if *length > MAX_LITERAL_CHARS {
+                    out.push('…');
+                }
+                literal = None;
+            }
+            Some(length) => {
+                *length += 1;
+                if *length > MAX_LITERAL_CHARS {
+                    continue;
+                }
+            }
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// The name of a step without its arguments.
+pub(crate) fn short_name(name: &str) -> String {
+    let end = name.find('(').unwrap_or(name.len());
+    clean(&name[..end], false)
+}
+
+/// `12.3 MB / 45.0 MB, 4.1 MB/s`, `3 / 17`.
+pub(crate) fn progress(progress: &telemetry::Progress) -> String {
+    let amount = |count| match progress.unit {
+        protocol::Unit::Bytes => bytes(count),
+        protocol::Unit::Items => count.to_string(),
+    };
+    let mut text = amount(progress.done);
+    if let Some(total) = progress.total {
+        let _ = write!(text, " / {}", amount(total));
+    }
+    if let (protocol::Unit::Bytes, Some(rate)) = (progress.unit, progress.rate()) {
+        let _ = write!(text, ", {}/s", bytes(rate));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_durations() {
+        let check = |seconds: f64, expected| {
+            assert_eq!(duration((seconds * 1e6) as u64), expected);
+        };
+        check(0.0, "0.0s");
+        check(1.25, "1.2s");
+        check(59.99, "59.9s");
+        check(125.0, "2m5s");
+        check(3723.0, "1h2m3s");
+        check(93_784.0, "1d2h3m4s");
+    }
+
+    #[test]
+    fn writes_sizes() {
+        let sizes: Vec<_> = [0, 999, 1000, 34_500_000, 999_999].map(bytes).into();
+        assert_eq!(sizes, ["0 B", "999 B", "1.0 kB", "34.5 MB", "1.0 MB"]);
+    }
+
+    #[test]
+    fn foreign_text_cannot_move_the_cursor() {
+        let check = |text, expected| assert_eq!(clean(text, false), expected);
+        check("plain ✔", "plain ✔");
+        check("\x1b[31mred\x1b[0m", "red");
+        check("a\x1b[2Jb\x1b[10;10Hc", "abc");
+        check("\x1b]0;title\x07x\x1b]8;;http://h\x1b\\y", "xy");
+        check("a\tb\x07\x08c", "a    bc");
+        check("cut \x1b[3", "cut ");
+        check("end \x1b", "end ");
+        check("two\nlines", "two lines");
+    }
+
+    #[test]
+    fn colours_stay_where_wanted_and_end_with_the_line() {
+        assert_eq!(clean("\x1b[31mred\x1b[K", true), "\x1b[31mred\x1b[0m");
+    }
+
+    #[test]
+    fn cuts_by_columns_not_bytes() {
+        assert_eq!(cut("hello", 5), "hello");
+        assert_eq!(cut("hello", 4), "hel…");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("x", 0), "");
+    }
+
+    #[test]
+    fn long_literals_are_cut_inside_their_quotes() {
+        let name = format!("file(contents: \"{}\\\"\", mode: 1)", "x".repeat(400));
+        let expected = format!("file(contents: \"{}…\", mode: 1)", "x".repeat(256));
+        assert_eq!(step_name(&name), expected);
+        assert_eq!(short_name(&name), "file");
+    }
+}

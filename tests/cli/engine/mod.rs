@@ -1,0 +1,5 @@
+//! The engine behind the commands.
+
+mod greeting;
+mod settings;
+mod starting;

@@ -1,0 +1,72 @@
+//! `engine.toml`.
+
+use testkit::{Session, State};
+
+#[test]
+fn a_wrong_file_is_an_error_that_names_key_and_file() {
+    for (config, expected) in [
+        ("no-such-key = 1", "no-such-key"),
+        ("grace = 10", "grace"),
+        ("network = \"moon\"", "moon"),
+        ("memory-limit = \"much\"", "much"),
+        ("this is no toml", "TOML"),
+    ] {
+        let state = State::with_config(config);
+        let output = state.cli(["core", "version"]).run();
+        let said = output.fails(1);
+        assert!(said.contains(expected), "{config}: no `{expected}` in {said}");
+        assert!(said.contains("engine.toml"), "{config}: {said}");
+    }
+}
+
+#[test]
+fn a_named_file_has_to_exist() {
+    let state = State::new();
+    let output =
+        state.cli(["core", "version"]).env("CITOOL_ENGINE_CONFIG", "/no/such/file.toml").run();
+    assert!(output.fails(1).contains("/no/such/file.toml"), "{output:#?}");
+}
+
+#[test]
+fn the_file_beside_the_users_settings_is_read() {
+    let state = State::new();
+    let folder = state.home().join(".config/ci-tool");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("engine.toml"), "wrong-here = 1\n").unwrap();
+    let output = state.cli(["core", "version"]).without_env("CITOOL_ENGINE_CONFIG").run();
+    assert!(output.fails(1).contains("wrong-here"), "{output:#?}");
+}
+
+#[test]
+fn network_none_has_loopback_only_and_host_has_the_hosts() {
+    let names = |config| {
+        let state = State::with_config(config);
+        let session = Session::start(&state);
+        let text = session.shell("cat /proc/net/dev");
+        let mut names: Vec<String> = text
+            .lines()
+            .filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()))
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("network = \"none\""), ["lo"]);
+    let mut host: Vec<String> = std::fs::read_dir("/sys/class/net")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    host.sort();
+    let seen = names("network = \"host\"");
+    assert!(
+        host.iter().all(|name| seen.contains(name) || name == "bonding_masters"),
+        "{host:?} {seen:?}"
+    );
+}
+
+#[test]
+fn loopback_works_without_a_network() {
+    let state = State::new();
+    let session = Session::start(&state);
+    let script = "(echo answer | nc -l -p 4242 -s 127.0.0.1 &) ; until nc 127.0.0.1 4242 2>/dev/null; do usleep 20000; done";
+    assert!(session.shell(script).contains("answer"));
+}

@@ -1,0 +1,5 @@
+//! What the wire promises.
+
+mod ids;
+mod introspection;
+mod values;

@@ -1,0 +1,36 @@
+//! End to end tests: the real program, real containers, one test program for all of it.
+//!
+//! The files follow the words of the command line. Every file is named here; `cargo xtask tidy`
+//! finds one that is not.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+// One command a file.
+mod api;
+mod core;
+mod help;
+mod query;
+mod run;
+mod session;
+mod version;
+
+// What is true of every command.
+mod errors;
+mod interrupt;
+mod progress;
+
+// The engine behind them: starting, stopping, settings, greeting.
+mod engine;
+
+// What the wire promises: ids, values, introspection.
+mod graph;
+
+// Images made from Debian packages.
+mod debian;
+
+// Loops over what must hold whatever happens: 20 rounds here, 200 in `cargo xtask soak`.
+mod must_hold;
+
+// The examples and the reference pages are true.
+mod docs;
+mod examples;

@@ -1,0 +1,237 @@
+//! Hostile paths in every field that takes one: resolved inside the root or refused, and nothing
+//! outside is touched.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use testkit::{Random, Session, State, rounds};
+
+/// A folder of the host that nothing may read or change.
+struct Canary {
+    folder: PathBuf,
+    secret: String,
+}
+
+impl Canary {
+    fn place(state: &State) -> Self {
+        let secret = Random::new("canary").word();
+        let folder = state.home().join("canary");
+        std::fs::create_dir_all(folder.join("sub")).unwrap();
+        std::fs::write(folder.join("secret"), &secret).unwrap();
+        Self { folder, secret }
+    }
+
+    fn is_untouched(&self) {
+        let mut names: Vec<_> = std::fs::read_dir(&self.folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["secret", "sub"]);
+        assert_eq!(std::fs::read_dir(self.folder.join("sub")).unwrap().count(), 0);
+        assert_eq!(std::fs::read_to_string(self.folder.join("secret")).unwrap(), self.secret);
+    }
+}
+
+/// A root with links that lead out of it.
+fn root_with_links(session: &Session, canary: &Path) -> String {
+    let target = canary.display();
+    session.container(&format!(
+        r#"withExec(args: ["sh", "-c", "ln -s {target} /out; ln -s ../../../../../..{target} /up; ln -s / /self; ln -s /loop /loop; ln -s /proc/self/root/{target} /proc-out; mkdir /d; ln -s ../../../../{target}/secret /d/f; ln -s /proc/1/environ /env"]) {{ sync }}"#
+    ))
+}
+
+/// Paths that a careless program follows to where it should not.
+fn hostile(canary: &Path) -> Vec<String> {
+    let target = canary.display();
+    let mut paths: Vec<String> = [
+        "..",
+        "../..",
+        "/..",
+        ".",
+        "/",
+        "",
+        "//",
+        "/out",
+        "/out/x",
+        "/out/sub/x",
+        "/up/x",
+        "/loop",
+        "/loop/x",
+        "/self/self/self/out/x",
+        "/proc-out/x",
+        "/d/f",
+        "/d/f/x",
+        "/env",
+        "/proc/self/environ",
+        "/proc/1/root/x",
+        "/proc/self/fd/0",
+        "/proc/self/fd/1",
+        "/proc/self/exe",
+        "/proc/sysrq-trigger",
+        "/dev/null",
+        "/dev/zero",
+        "/dev/sda",
+        "/dev/mem",
+        "/dev/kmsg",
+        "/sys/kernel/x",
+        "a\u{0}b",
+        "*",
+        "[",
+        "{a,b}",
+        "~",
+        "~root/x",
+        "-rf",
+        "\n",
+        "a/./../../b",
+        "...",
+        "\\..\\x",
+        "%2e%2e/x",
+        "$HOME/x",
+        "file:///etc/passwd",
+    ]
+    .iter()
+    .map(|path| (*path).to_owned())
+    .collect();
+    paths.push(format!("{}{target}/x", "../".repeat(40)));
+    paths.push(format!("{target}/x"));
+    paths.push(format!("/proc/self/root{target}/x"));
+    paths.push("n".repeat(300));
+    paths.push("d/".repeat(3000));
+    paths
+}
+
+/// Every field of a container or a directory that takes a path, with `PATH` for it.
+const FIELDS: &[&str] = &[
+    r#"withNewFile(path: PATH, contents: "x") { rootfs { entries } }"#,
+    r#"withFile(path: PATH, source: FILE) { rootfs { entries } }"#,
+    r#"withFiles(path: PATH, sources: [FILE]) { rootfs { entries } }"#,
+    r#"withDirectory(path: PATH, source: DIRECTORY) { rootfs { entries } }"#,
+    r#"withoutFile(path: PATH) { rootfs { entries } }"#,
+    r#"withoutFiles(paths: [PATH]) { rootfs { entries } }"#,
+    r#"withoutDirectory(path: PATH) { rootfs { entries } }"#,
+    r#"file(path: PATH) { contents }"#,
+    r#"file(path: PATH) { size }"#,
+    r#"directory(path: PATH) { entries }"#,
+    r#"rootfs { entries(path: PATH) }"#,
+    r#"rootfs { file(path: PATH) { contents } }"#,
+    r#"rootfs { directory(path: PATH) { entries } }"#,
+    r#"rootfs { withNewFile(path: PATH, contents: "x") { entries } }"#,
+    r#"rootfs { withNewDirectory(path: PATH) { entries } }"#,
+    r#"rootfs { withFile(path: PATH, source: FILE) { entries } }"#,
+    r#"rootfs { withFiles(path: PATH, sources: [FILE]) { entries } }"#,
+    r#"rootfs { withDirectory(path: PATH, source: DIRECTORY) { entries } }"#,
+    r#"rootfs { withoutFile(path: PATH) { entries } }"#,
+    r#"rootfs { withoutDirectory(path: PATH) { entries } }"#,
+    r#"withMountedDirectory(path: PATH, source: DIRECTORY) { withExec(args: ["touch", "/tmp/x"]) { exitCode } }"#,
+    r#"withMountedFile(path: PATH, source: FILE) { withExec(args: ["touch", "/tmp/x"]) { exitCode } }"#,
+    r#"withMountedTemp(path: PATH) { withExec(args: ["touch", "/tmp/x"]) { exitCode } }"#,
+    r#"withMountedCache(path: PATH, cache: CACHE) { withExec(args: ["touch", "/tmp/x"]) { exitCode } }"#,
+    r#"withWorkdir(path: PATH) { withExec(args: ["sh", "-c", ": > made-here"], expect: ANY) { exitCode } }"#,
+    r#"withExec(args: ["echo", "x"], redirectStdout: PATH) { rootfs { entries } }"#,
+    r#"withExec(args: ["sh", "-c", "echo x >&2"], redirectStderr: PATH) { rootfs { entries } }"#,
+    r#"withExec(args: ["cat"], redirectStdin: PATH) { stdout }"#,
+    r#"withExec(args: [PATH], expect: ANY) { exitCode }"#,
+];
+
+struct Ground {
+    session: Session,
+    container: String,
+    replacements: Vec<(&'static str, String)>,
+}
+
+impl Ground {
+    fn new(state: &State, canary: &Canary) -> Self {
+        let session = Session::start(state);
+        let container = root_with_links(&session, &canary.folder);
+        let id = |document: &str| session.leaf(document).to_string();
+        let replacements = vec![
+            ("FILE", id(r#"{ file(name: "f", contents: "payload") { id } }"#)),
+            (
+                "DIRECTORY",
+                id(r#"{ directory { withNewFile(path: "sub/f", contents: "payload") { id } } }"#),
+            ),
+            ("CACHE", id(r#"{ cacheVolume(key: "hostile") { id } }"#)),
+        ];
+        Self { session, container, replacements }
+    }
+
+    /// Asks a field with a path; any answer will do if it is one.
+    fn ask(&self, field: &str, path: &str) -> String {
+        let mut chain = field.replace("PATH", &Value::from(path).to_string());
+        for (name, id) in &self.replacements {
+            chain = chain.replace(name, id);
+        }
+        let container = &self.container;
+        let reply = self
+            .session
+            .send(&format!(r#"{{ loadContainerFromID(id: "{container}") {{ {chain} }} }}"#));
+        let shown: String = path.chars().take(80).collect();
+        assert_eq!(reply.status, 200, "{field} with {shown:?}");
+        let text = reply.json().to_string();
+        assert!(!text.to_lowercase().contains("panic"), "{field} with {shown:?}: {text}");
+        text
+    }
+}
+
+#[test]
+fn hostile_paths_in_every_field_stay_inside() {
+    let mut random = Random::new("hostile paths");
+    let state = State::new();
+    let canary = Canary::place(&state);
+    let ground = Ground::new(&state, &canary);
+    let paths = hostile(&canary.folder);
+    // Every field sees every path once over the soak; the suite takes a share of them at random.
+    for _ in 0..rounds() * 12 {
+        let (field, path) = (*random.pick(FIELDS), random.pick(&paths));
+        let text = ground.ask(field, path);
+        assert!(!text.contains(&canary.secret), "{field} with {path:?} read the host: {text}");
+    }
+    canary.is_untouched();
+}
+
+#[test]
+fn each_field_survives_the_worst_paths() {
+    let state = State::new();
+    let canary = Canary::place(&state);
+    let ground = Ground::new(&state, &canary);
+    let worst = format!("{}{}/x", "../".repeat(40), canary.folder.display());
+    for field in FIELDS {
+        for path in ["/out/x", "/up/sub", &worst, "/d/f"] {
+            let text = ground.ask(field, path);
+            assert!(!text.contains(&canary.secret), "{field} with {path:?} read the host: {text}");
+        }
+    }
+    canary.is_untouched();
+}
+
+#[test]
+fn paths_of_four_megabytes_are_refused_at_once() {
+    let state = State::new();
+    let canary = Canary::place(&state);
+    let ground = Ground::new(&state, &canary);
+    for path in ["x".repeat(4 << 20), "a/".repeat(2 << 20), "../".repeat((4 << 20) / 3)] {
+        for field in FIELDS.iter().filter(|field| !field.contains("withoutFile")) {
+            let text = ground.ask(field, &path);
+            assert!(text.len() < 64 << 10, "an error does not repeat the path: {}", text.len());
+        }
+    }
+    assert_eq!(ground.session.shell("echo healthy"), "healthy\n");
+    canary.is_untouched();
+}
+
+#[test]
+fn links_are_resolved_inside_the_root() {
+    let state = State::new();
+    let canary = Canary::place(&state);
+    let ground = Ground::new(&state, &canary);
+    let text = ground.ask(
+        r#"withNewFile(path: PATH, contents: "inside") { file(path: PATH) { contents } }"#,
+        "/up/made",
+    );
+    assert!(text.contains("inside"), "the link leads to the same path inside the root: {text}");
+    let text = ground.ask("file(path: PATH) { contents }", "/loop");
+    assert!(text.contains("errors"), "{text}");
+    let text = ground.ask("file(path: PATH) { contents }", "/env");
+    assert!(text.contains("errors"), "the process table is no part of the tree: {text}");
+    canary.is_untouched();
+}

@@ -1,0 +1,91 @@
+//! What is shown while work runs: on standard error, never in the result.
+
+use testkit::{State, busybox};
+
+fn chain(rootfs: &str, script: &str) -> [String; 7] {
+    let args = format!("--args=sh,-c,{script}");
+    ["core", "container", "with-rootfs", rootfs, "with-exec", &args, "stdout"].map(str::to_owned)
+}
+
+#[test]
+fn plain_progress_shows_steps_logs_and_verdicts() {
+    let state = State::new();
+    let rootfs = format!("--directory={}", busybox().display());
+    let chain = chain(&rootfs, "echo to-out; echo to-err >&2");
+    let first = state.cli(["--progress", "plain"]).args(&chain).run();
+    assert_eq!(first.ok(), "to-out\n");
+    for text in ["withExec", "DONE", "| to-out", "| to-err"] {
+        assert!(first.stderr.contains(text), "no `{text}` in {}", first.stderr);
+    }
+    let second = state.cli(["--progress", "plain"]).args(&chain).run();
+    assert_eq!(second.ok(), "to-out\n");
+    assert!(second.stderr.contains("CACHED"), "{}", second.stderr);
+}
+
+#[test]
+fn a_failed_step_is_shown_with_its_reason() {
+    let state = State::new();
+    let rootfs = format!("--directory={}", busybox().display());
+    let output = state.cli(["--progress=plain"]).args(chain(&rootfs, "echo why; exit 5")).run();
+    let said = output.fails(5);
+    for text in ["ERROR", "exit code: 5", "why"] {
+        assert!(said.contains(text), "no `{text}` in {said}");
+    }
+}
+
+#[test]
+fn without_a_terminal_auto_is_plain_and_the_variable_chooses() {
+    let state = State::new();
+    let rootfs = format!("--directory={}", busybox().display());
+    let output = state.cli(chain(&rootfs, "echo one")).run();
+    output.ok();
+    assert!(output.stderr.contains("withExec"), "{}", output.stderr);
+    let output = state.cli(chain(&rootfs, "echo two")).env("CITOOL_PROGRESS", "loud").run();
+    assert!(output.fails(1).contains("loud"), "{output:#?}");
+    let output = state.cli(["--progress=tty"]).args(chain(&rootfs, "echo three")).run();
+    assert!(!output.fails(1).is_empty(), "there is no terminal: {output:#?}");
+}
+
+#[test]
+fn colours_are_left_out_when_asked() {
+    let state = State::new();
+    let rootfs = format!("--directory={}", busybox().display());
+    let output = state.cli(chain(&rootfs, "echo plain")).run();
+    assert!(!output.stderr.contains('\u{1b}'), "{:?}", output.stderr);
+}
+
+#[test]
+fn silence_shows_no_progress() {
+    let state = State::new();
+    let rootfs = format!("--directory={}", busybox().display());
+    let output = state.cli(["-s"]).args(chain(&rootfs, "echo out; echo err >&2")).run();
+    assert_eq!(output.ok(), "out\n");
+    assert_eq!(output.stderr, "");
+    let output = state.cli(chain(&rootfs, "echo out2")).env("CITOOL_SILENT", "true").run();
+    assert_eq!((output.ok(), output.stderr.as_str()), ("out2\n", ""));
+}
+
+#[test]
+fn a_live_display_on_a_terminal_ends_with_the_result() {
+    let state = State::new();
+    let rootfs = busybox();
+    // `script` gives the command a terminal.
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        panic!("install bsdutils, which has `script`");
+    }
+    let command = format!(
+        "{} core container with-rootfs --directory={} with-exec --args=echo,on-a-terminal stdout",
+        testkit::binary().display(),
+        rootfs.display()
+    );
+    let script = std::path::Path::new("/usr/bin/script");
+    let output = state
+        .program(script)
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .without_env("NO_COLOR")
+        .env("TERM", "xterm")
+        .run();
+    let text = output.ok();
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    assert!(last.contains("on-a-terminal"), "{text}");
+}

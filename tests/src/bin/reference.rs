@@ -1,0 +1,3 @@
+//! Writes the pages of `docs/reference` from what the program and its crates say about themselves.
+
+fn main() {}

@@ -1,0 +1,31 @@
+//! `cargo xtask soak`: the tests that repeat themselves, many rounds each.
+
+use crate::image::{Image, enter};
+use crate::packages::{Purpose, require};
+use crate::project::Project;
+use crate::selection::build;
+use crate::test::{Suite, report};
+use anyhow::Result;
+
+/// Rounds of each loop; the suite makes 20.
+const ROUNDS: &str = "200";
+
+/// Tests that loop over `testkit::rounds` live in this module of the end to end tests.
+const LOOPS: &str = "must_hold::";
+
+/// Builds, then runs the loops in a mount namespace of their own.
+pub(crate) fn run(project: &Project, words: &[&str]) -> Result<()> {
+    require(Purpose::Test)?;
+    build(project)?;
+    enter(&[&["soak"], words].concat())
+}
+
+/// The part of the task that runs in the namespace.
+pub(crate) fn inside(project: &Project, words: &[&str]) -> Result<()> {
+    let image = Image::mount(project, "soak")?;
+    let filter = words.first().copied().unwrap_or(LOOPS);
+    let mut suite = Suite::prepare(project, &image)?;
+    suite.set("TESTKIT_ROUNDS", ROUNDS);
+    suite.set("TESTKIT_DEADLINE", "3600");
+    report(suite.run(Some(filter))?)
+}
