@@ -1,43 +1,100 @@
-// NOTE to whoever writes benches: at 15:07 I (xtask/testkit/tests) overwrote this file and Cargo.toml, main.rs,
-// report.rs, peers/{mod,podman,crun,buildah,buildkit}.rs by mistake; what follows is mine and not yours. Your text is not on
-// disk any more: please write it again from what you have. I will not touch benches/ any more. Sorry.
-//! `bench [name]`: every figure beside a peer or a floor that ran at the same time.
+//! `bench [name...]`: how fast we are, one folder a question, every figure beside a peer or a floor
+//! that was measured in the same run.
 //!
-//! A figure alone says little on a machine that one shares. So each case measures us and the other in
-//! turns, prints both with the ratio and the goal, and the load of the machine.
+//! Absolute figures say little on a machine that does other things too; ratios of figures taken in
+//! turns hold. Nothing here fails because something was slow: a goal that is missed is printed as
+//! such. Only what could not be measured at all ends with an error.
+//!
+//! Meant to be started by `cargo xtask bench`, which gives it a plain file system to work on.
 
-#![expect(clippy::print_stdout, reason = "figures are printed")]
+#![expect(clippy::print_stdout, reason = "tables on standard output are what this program makes")]
 
-mod cases;
-mod ground;
+mod chain;
+mod cli;
+mod cold_start;
+mod debian;
+mod document;
+mod exec;
+mod floor;
+mod long_chain;
+mod measure;
+mod memory;
+mod ours;
 mod peers;
 mod report;
+mod wide;
+mod wire;
 
-use report::Report;
+use anyhow::{Result, anyhow, bail};
+use report::{Report, Verdict};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+
+/// Something we want to know.
+struct Question {
+    name: &'static str,
+    title: &'static str,
+    ask: fn(&mut Report) -> Result<()>,
+}
+
+/// All questions, the short ones first.
+const QUESTIONS: &[Question] = &[
+    Question { name: "exec", title: exec::TITLE, ask: exec::ask },
+    Question { name: "chain", title: chain::TITLE, ask: chain::ask },
+    Question { name: "cli", title: cli::TITLE, ask: cli::ask },
+    Question { name: "cold-start", title: cold_start::TITLE, ask: cold_start::ask },
+    Question { name: "memory", title: memory::TITLE, ask: memory::ask },
+    Question { name: "long-chain", title: long_chain::TITLE, ask: long_chain::ask },
+    Question { name: "wide", title: wide::TITLE, ask: wide::ask },
+    Question { name: "debian", title: debian::TITLE, ask: debian::ask },
+];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    // A hidden role: time a command in a loop, inside a namespace that was made for a peer.
-    if let ["time", runs, command @ ..] = words.as_slice() {
-        return peers::time_command(runs, command);
+    if words.first().is_some_and(|word| word == floor::WORD) {
+        return floor::program(&words[1..]);
     }
-    let wanted = words.first().copied().unwrap_or_default();
-    let mut report = Report::default();
-    let mut found = false;
-    for (name, case) in cases::ALL {
-        if name.contains(wanted) {
-            found = true;
-            println!("\n{name} (load {})", report::load());
-            case(&mut report);
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("error: {error:#}");
+            ExitCode::FAILURE
         }
     }
-    if !found {
-        let names: Vec<&str> = cases::ALL.iter().map(|(name, _)| *name).collect();
-        println!("no benchmark is called `{wanted}`; there are {}", names.join(", "));
-        return ExitCode::FAILURE;
+}
+
+fn run(names: &[String]) -> Result<()> {
+    let chosen = choose(names)?;
+    peers::isolate()?;
+    let mut verdict = Verdict::default();
+    let mut broken = Vec::new();
+    for question in chosen {
+        let mut report = Report::begin(question.name, question.title);
+        let asked = catch_unwind(AssertUnwindSafe(|| (question.ask)(&mut report)));
+        verdict.add(report.print());
+        // The text of a panic was shown where it happened.
+        let result = asked.unwrap_or_else(|_| Err(anyhow!("stopped by the panic above")));
+        if let Err(error) = result {
+            println!("  could not be measured: {error:#}\n");
+            broken.push(question.name);
+        }
     }
-    report.summary();
-    ExitCode::SUCCESS
+    println!("{verdict}");
+    match broken.is_empty() {
+        true => Ok(()),
+        false => bail!("could not be measured: {}", broken.join(", ")),
+    }
+}
+
+/// The questions with these names, or all.
+fn choose(names: &[String]) -> Result<Vec<&'static Question>> {
+    let known = || QUESTIONS.iter().map(|question| question.name).collect::<Vec<_>>().join(", ");
+    if names.is_empty() {
+        return Ok(QUESTIONS.iter().collect());
+    }
+    let find = |name: &String| {
+        let found = QUESTIONS.iter().find(|question| question.name == *name);
+        found.ok_or_else(|| anyhow!("no question is named `{name}`; there are: {}", known()))
+    };
+    names.iter().map(find).collect()
 }

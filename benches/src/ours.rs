@@ -11,6 +11,10 @@ use std::time::Duration;
 use testkit::process::tree;
 use testkit::{Session, State};
 
+// The program is measured from outside, so its variables have the names that users know them by.
+const STATE_DIR: &str = "CITOOL_STATE_DIR";
+const ENGINE_CONFIG: &str = "CITOOL_ENGINE_CONFIG";
+
 /// A state folder whose engine is gone when this is. One at a time: each holds a ticket to run.
 pub(crate) struct Ours {
     state: State,
@@ -28,8 +32,8 @@ impl Ours {
         command.args(args).env_clear().current_dir(self.state.workdir());
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
         command.env("HOME", self.state.home()).env("NO_COLOR", "1");
-        command.env(protocol::env::STATE_DIR, self.state.dir());
-        command.env(protocol::env::ENGINE_CONFIG, self.state.engine_config());
+        command.env(STATE_DIR, self.state.dir());
+        command.env(ENGINE_CONFIG, self.state.engine_config());
         command
     }
 

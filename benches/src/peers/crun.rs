@@ -1,29 +1,43 @@
-// NOTE to whoever writes benches: at 15:07 I (xtask/testkit/tests) overwrote this file and Cargo.toml, main.rs,
-// report.rs, peers/{mod,podman,crun,buildah,buildkit}.rs by mistake; what follows is mine and not yours. Your text is not on
-// disk any more: please write it again from what you have. I will not touch benches/ any more. Sorry.
-//! `crun run` of a bundle with the static root: the container runtime alone, without images or layers.
+//! `crun run` of a bundle: the quickest of the installed runtimes, without an engine around it.
 
-use super::{exists, folder, in_namespace, run_once, time, word, words};
-use benches::Sample;
+use super::{Peers, installed};
+use crate::measure::{output, time_command};
+use crate::ours::fresh;
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
+use std::fs;
+use std::time::Duration;
 
-/// Times `crun run` of `true`.
-pub(crate) fn run_true(runs: usize) -> Result<Sample, String> {
-    if !exists("crun") {
-        return Err("crun is not installed".to_owned());
+/// crun with a bundle whose root is the plain folder: not even an overlay is mounted for it.
+pub(crate) struct Crun<'a>(&'a Peers);
+
+impl<'a> Crun<'a> {
+    /// Writes the bundle and sees that it runs.
+    pub(crate) fn prepare(peers: &'a Peers) -> Result<Self> {
+        installed("crun")?;
+        let bundle = peers.folder.join("bundle");
+        if !bundle.exists() {
+            fs::create_dir(&bundle)?;
+            output(peers.command("crun").arg("spec").current_dir(&bundle))?;
+            let file = bundle.join("config.json");
+            let mut spec: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
+            spec["process"]["terminal"] = json!(false);
+            spec["process"]["args"] = json!(["true"]);
+            // The default raises a limit, which takes a right that not every root has.
+            spec["process"]["rlimits"] = json!([]);
+            spec["root"] = json!({ "path": peers.root(), "readonly": false });
+            fs::write(&file, spec.to_string())?;
+        }
+        let crun = Self(peers);
+        crun.run().context("a first container does not run")?;
+        Ok(crun)
     }
-    let bundle = folder("crun");
-    let file = bundle.join("config.json");
-    let _ = std::fs::remove_file(&file);
-    run_once(in_namespace().args(["crun", "spec"]).current_dir(&bundle))?;
-    let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
-    let mut spec: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    spec["process"]["terminal"] = json!(false);
-    spec["process"]["args"] = json!(["/bin/true"]);
-    spec["process"]["rlimits"] = json!([]);
-    spec["root"] = json!({ "path": testkit::busybox(), "readonly": true });
-    std::fs::write(&file, spec.to_string()).map_err(|error| error.to_string())?;
-    let state = word(&bundle.join("state"));
-    let bundle = word(&bundle);
-    time(runs, &words(["crun", "--root", &state, "run", "--bundle", &bundle, "benchRUN"]))
+
+    /// Runs `true` in a container with a network namespace of its own.
+    pub(crate) fn run(&self) -> Result<Duration> {
+        let mut command = self.0.command("crun");
+        command.arg("--root").arg(self.0.folder.join("run/crun")).arg("run");
+        command.arg("--bundle").arg(self.0.folder.join("bundle"));
+        time_command(command.arg(format!("bench-{}", fresh())))
+    }
 }

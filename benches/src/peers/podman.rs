@@ -1,32 +1,55 @@
-// NOTE to whoever writes benches: at 15:07 I (xtask/testkit/tests) overwrote this file and Cargo.toml, main.rs,
-// report.rs, peers/{mod,podman,crun,buildah,buildkit}.rs by mistake; what follows is mine and not yours. Your text is not on
-// disk any more: please write it again from what you have. I will not touch benches/ any more. Sorry.
-//! `podman run` of an image with the static root.
+//! `podman run`.
 
-use super::{LIMITS, exists, folder, in_namespace, run_once, time, word, words};
-use benches::Sample;
+use super::{IMAGE, Peers, installed};
+use crate::measure::{output, time_command};
+use anyhow::{Context as _, Result};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
 
-/// Times `podman run --rm --network=none <image> true`.
-pub(crate) fn run_true(runs: usize) -> Result<Sample, String> {
-    if !exists("podman") {
-        return Err("podman is not installed".to_owned());
+/// Podman with the root file system as an image.
+pub(crate) struct Podman<'a>(&'a Peers);
+
+impl<'a> Podman<'a> {
+    /// Imports the root file system, unless that was done, and sees that a container runs.
+    pub(crate) fn prepare(peers: &'a Peers) -> Result<Self> {
+        installed("podman")?;
+        installed("crun")?;
+        let podman = Self(peers);
+        let exists = output(podman.command().args(["image", "exists", IMAGE])).is_ok();
+        if !exists {
+            let archive = peers.folder.join("root.tar");
+            let root = peers.root();
+            output(Command::new("tar").arg("-C").arg(root).arg("-cf").arg(&archive).arg("."))?;
+            output(podman.command().args(["import", "--quiet"]).arg(archive).arg(IMAGE))?;
+        }
+        podman.run().context("a first container does not run")?;
+        Ok(podman)
     }
-    let base = podman();
-    let archive = folder("podman").join("root.tar");
-    let mut tar = std::process::Command::new("tar");
-    run_once(tar.arg("-C").arg(testkit::busybox()).arg("-cf").arg(&archive).arg("."))?;
-    run_once(in_namespace().args(&base).args(["import", &word(&archive), "localhost/bench"]))?;
-    let mut command = base;
-    command.extend(words(["run", "--rm", "--network=none"]));
-    command.extend(words(LIMITS));
-    command.extend(words(["localhost/bench", "true"]));
-    time(runs, &command)
-}
 
-fn podman() -> Vec<String> {
-    let storage = folder("podman");
-    let (root, run_root) = (word(&storage.join("root")), word(&storage.join("run")));
-    let mut command = words(["podman", "--root", &root, "--runroot", &run_root]);
-    command.extend(words(["--cgroup-manager=cgroupfs", "--events-backend=none"]));
-    command
+    /// Runs `true` in a container without a network. Limits are given, because the defaults are
+    /// higher than a process without the right to raise them may set.
+    pub(crate) fn run(&self) -> Result<Duration> {
+        let mut command = self.command();
+        command.args(["run", "--rm", "--network=none"]);
+        command.args(["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"]);
+        time_command(command.args([IMAGE, "true"]))
+    }
+
+    /// The image as a folder in the layout of the Open Container Initiative.
+    pub(super) fn save(&self) -> Result<PathBuf> {
+        let folder = self.0.folder.join("oci");
+        if !folder.exists() {
+            let mut command = self.command();
+            output(command.args(["save", "-q", "--format=oci-dir", "-o"]).arg(&folder).arg(IMAGE))?;
+        }
+        Ok(folder)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.0.command("podman");
+        command.args(self.0.storage()).arg("--tmpdir").arg(self.0.folder.join("run/libpod"));
+        command.args(["--cgroup-manager=cgroupfs", "--events-backend=none", "--runtime=crun"]);
+        command
+    }
 }

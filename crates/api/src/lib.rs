@@ -43,6 +43,8 @@ pub fn install(builder: &mut graph::Builder) {
     host::install(builder);
     cache_volume::install(builder);
     entries::install(builder);
+    // `GitRepository.commit` made a reference before it made a commit; clients of both times ask.
+    builder.answer_for("GitRef", "GitCommit");
 }
 
 #[cfg(test)]

@@ -22,6 +22,12 @@ use std::time::{Duration, Instant};
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How often the socket of a starting engine is tried: cold start is a figure users feel.
 const POLL: Duration = Duration::from_millis(1);
+/// How the C library of the engine handles memory. Left to itself it keeps what large requests have
+/// freed, once for each of many threads; an engine is to end where it began.
+const MEMORY: (&str, &str) = (
+    "GLIBC_TUNABLES",
+    "glibc.malloc.mmap_threshold=1048576:glibc.malloc.trim_threshold=1048576:glibc.malloc.arena_max=2",
+);
 /// How many lines of the log go into an error.
 const LOG_LINES: usize = 12;
 
@@ -170,6 +176,7 @@ fn command(environment: &ClientEnvironment, files: &StateFiles) -> Command {
     if !environment.log.is_empty() {
         command.arg("--log").arg(&environment.log);
     }
+    command.env(MEMORY.0, MEMORY.1);
     // The engine outlives the session that its starter may be part of.
     for name in
         [env::SESSION_PORT, env::SESSION_TOKEN, env::COMPAT_SESSION_PORT, env::COMPAT_SESSION_TOKEN]

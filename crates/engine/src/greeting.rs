@@ -70,9 +70,9 @@ fn other_version(client: &str) -> Error {
     let pid = std::process::id();
     Error::environment(format!("the running engine is version {VERSION}, this client is {client}"))
         .with_hint(format!(
-            "it ends by itself when it has been idle for a while; `kill {pid}` ends it now"
+            "`ci-tool engine stop` ends it (process {pid}); it also ends by itself when it is idle"
         ))
-        .with_hint("or keep both: give this client another folder with CITOOL_STATE_DIR")
+        .with_hint("to keep both, give this client a folder of its own with CITOOL_STATE_DIR")
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
         for (wire, version) in [(WIRE_VERSION, "0.0.9"), (WIRE_VERSION + 1, VERSION)] {
             let error = understand(&hello(wire, version, &purpose)).unwrap_err();
             assert!(error.message.contains(version), "{error}");
-            assert!(error.hints[0].contains(&format!("kill {}", std::process::id())));
+            assert!(error.hints[0].contains(&format!("process {}", std::process::id())));
         }
     }
 

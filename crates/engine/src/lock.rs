@@ -47,8 +47,7 @@ impl EngineLock {
             }
             std::thread::sleep(POLL);
         }
-        let written =
-            file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
         written.map_err(Error::file(path))?;
         Ok(Self { _file: file })
     }

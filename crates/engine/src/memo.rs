@@ -43,10 +43,8 @@ impl Memo for StoredMemo {
     }
 
     fn put_calls(&self, records: Vec<(Digest, CallRecord)>) -> Result<(), Error> {
-        let encoded: Result<Vec<_>, Error> = records
-            .iter()
-            .map(|(digest, record)| Ok((*digest, encode(record)?)))
-            .collect();
+        let encoded: Result<Vec<_>, Error> =
+            records.iter().map(|(digest, record)| Ok((*digest, encode(record)?))).collect();
         self.0.put_calls(encoded?).map_err(Into::into)
     }
 }

@@ -96,8 +96,7 @@ fn settled(settings: Settings) -> Result<Settings, Error> {
 fn read_config(path: Option<&Path>) -> Result<Engine, Error> {
     let Some(path) = path else { return Ok(Engine::default()) };
     let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-    config::engine::parse(&text)
-        .map_err(|source| Error::Config { path: path.to_owned(), source })
+    config::engine::parse(&text).map_err(|source| Error::Config { path: path.to_owned(), source })
 }
 
 /// Makes the state folder and lets go of the starter's terminal, working directory and file mode

@@ -44,19 +44,30 @@ pub(crate) fn open(state_dir: &Path, config: &Engine, zygote: Zygote) -> Result<
     let store = Store::open(&state_dir.join("store")).map_err(|e| Error::part("store")(&e))?;
     let settings = sandbox_settings(state_dir, config);
     let targets = targets(&settings);
-    sandbox::sweep(&settings.cgroup_name);
+    match sandbox::sweep(&settings.cgroup_name) {
+        Ok(0) => {}
+        Ok(groups) => tracing::info!(groups, "control groups of a dead engine were removed"),
+        // A machine without control groups is fine; with limits the sandbox itself will say no.
+        Err(error) => tracing::warn!(%error, "control groups of a dead engine may be left"),
+    }
     let sandbox = Sandbox::new(zygote, settings).map_err(|e| Error::part("sandbox")(&e))?;
-    let network = match config.network {
-        Network::None => "none",
-        Network::Host => "host",
+    let graph = graph(&store, state_dir)?;
+    let debian = debian(state_dir, config, (&store, &sandbox, &targets));
+    let observable = Observable {
+        network: match config.network {
+            Network::None => "none",
+            Network::Host => "host",
+        },
     };
+    let services = Services { store, sandbox, targets, debian, observable };
+    Ok(Wired { graph, services: Arc::new(services) })
+}
+
+fn graph(store: &Store, state_dir: &Path) -> Result<Arc<Graph>, Error> {
     let mut builder = Graph::builder(api::SCHEMA).map_err(|e| Error::part("schema")(&e))?;
     api::install(&mut builder);
     let memo = Arc::new(StoredMemo::new(store.clone()));
-    let graph = builder.build(memo, key::load(state_dir)?).map_err(|e| Error::part("schema")(&e))?;
-    let debian = debian(state_dir, config, (&store, &sandbox, &targets));
-    let services = Services { store, sandbox, targets, debian, observable: Observable { network } };
-    Ok(Wired { graph, services: Arc::new(services) })
+    builder.build(memo, key::load(state_dir)?).map_err(|e| Error::part("schema")(&e))
 }
 
 fn sandbox_settings(state_dir: &Path, config: &Engine) -> sandbox::Settings {
@@ -90,7 +101,8 @@ fn debian(
         refresh: config.debian_refresh,
         cache: config.debian_cache.clone().unwrap_or_else(|| state_dir.join("debian")),
     };
-    let fetcher = Fetcher::new(fetch::Settings::default());
+    let downloads = fetch::Settings { proxy: config.proxy.clone(), ..fetch::Settings::default() };
+    let fetcher = Fetcher::new(downloads);
     Assembler::new(store.clone(), sandbox.clone(), targets.to_vec(), fetcher, settings)
 }
 

@@ -25,7 +25,8 @@ fn main() {
     let runs = words.first().map_or(300, |word| word.parse().unwrap());
     let start = || Zygote::start(&std::env::current_exe().unwrap(), &["zygote"]).unwrap();
     let zygotes = [start(), start(), start()];
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.unwrap().block_on(measure(zygotes, runs));
 }
 

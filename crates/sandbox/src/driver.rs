@@ -14,12 +14,13 @@ use crate::packet;
 use crate::sandbox::Inner;
 use crate::streams::{Incoming, Outgoing};
 use crate::sys::watched;
-use crate::wire::{Channel, Failure, Status};
+use crate::wire::{Channel, Failure, MAX_STATUS, Status};
 use crate::{Error, Exit, Output, Stream, Usage};
 use rustix::process::{Signal, pidfd_send_signal};
 use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::fs::File;
 use tokio::io::unix::AsyncFd;
@@ -32,8 +33,6 @@ const KILL_LIMIT: Duration = Duration::from_secs(60);
 /// Most bytes that are taken from a pipe after the last process is gone. More can only come from
 /// somebody outside who was handed the pipe.
 const DRAIN_LIMIT: usize = 4 * 1024 * 1024;
-/// Longest status packet.
-const STATUS_LENGTH: usize = 16 * 1024;
 
 /// One run, as the engine sees it.
 pub(crate) struct Driver {
@@ -123,7 +122,10 @@ impl Driver {
     ) -> Result<Exit, Error> {
         let ended = loop {
             match self.next(&mut orders).await {
-                Event::Status(Ok(Some((Status::Exited { code, user_micros, system_micros, max_resident }, _)))) => {
+                Event::Status(Ok(Some((
+                    Status::Exited { code, user_micros, system_micros, max_resident },
+                    _,
+                )))) => {
                     let user = Duration::from_micros(user_micros);
                     let system = Duration::from_micros(system_micros);
                     break Some(Ended { code, usage: Usage { user, system, max_resident } });
@@ -136,7 +138,7 @@ impl Driver {
                 }
                 Event::InputDone => self.stdin = None,
                 Event::Cancelled => self.terminate(inner.settings().grace),
-                Event::Closing => self.kill(),
+                Event::Closing => self.fail(Error::Closed),
                 Event::Deadline if matches!(self.phase, Phase::Killing { .. }) => {
                     return Err(Error::Stuck { seconds: KILL_LIMIT.as_secs() });
                 }
@@ -214,7 +216,13 @@ impl Driver {
             return;
         }
         if let Some(output) = &mut self.output {
-            output(Stream::from(channel), bytes);
+            let call = AssertUnwindSafe(|| output(Stream::from(channel), bytes));
+            // A panic here would leave the container running with nobody to see it through.
+            if catch_unwind(call).is_err() {
+                self.output = None;
+                let source = io::Error::other("it panicked");
+                return self.fail(Error::Host { action: "cannot pass output on", source });
+            }
         }
         if let Some(file) = &mut source.file
             && let Err(error) = file.write_all(bytes).await
@@ -291,7 +299,7 @@ impl Driver {
 
 /// The next status packet; none when there will be no more.
 async fn receive(status: &AsyncFd<OwnedFd>) -> io::Result<Option<(Status, Vec<OwnedFd>)>> {
-    let mut buffer = [0; STATUS_LENGTH];
+    let mut buffer = [0; MAX_STATUS];
     let read = |status: &OwnedFd| Ok(packet::receive(status, &mut buffer)?);
     let packet = status.async_io(Interest::READABLE, read).await?;
     if packet.length == 0 {

@@ -2,16 +2,13 @@
 
 use crate::cgroup::Group;
 use crate::streams::{Incoming, Outgoing};
-use crate::wire::{self, Channel, Failure, Input, MountEntry, MountKind, Run, Stage};
+use crate::wire::{self, Channel, Failure, Input, MountEntry, MountKind, Run, Stage, shorten};
 use crate::{Error, MountPoint, Source, Spec, Stdin, packet};
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use store::Mount;
-
-/// Longest part of a given text that is repeated in an error.
-const SHOWN: usize = 200;
 
 /// Everything of a run that the engine holds once the request is made.
 pub(crate) struct Launch {
@@ -86,8 +83,11 @@ impl Launch {
         Ok(Launch { request, descriptors, stdout, stderr, stdin, status, names })
     }
 
-    /// Sends the request by `send`, which may be called several times until it succeeds.
-    pub(crate) fn request<'a>(&'a self, group: Option<&'a Group>) -> (&'a [u8], Vec<BorrowedFd<'a>>) {
+    /// What is to be sent to the zygote.
+    pub(crate) fn request<'a>(
+        &'a self,
+        group: Option<&'a Group>,
+    ) -> (&'a [u8], Vec<BorrowedFd<'a>>) {
         let Sent { status, streams, root, mounts, body } = &self.descriptors;
         let mut descriptors = vec![status.as_fd()];
         descriptors.extend(group.iter().flat_map(|group| group.entrances()));
@@ -169,7 +169,10 @@ fn check(spec: &Spec) -> Result<(), Error> {
         }
     }
     if !spec.workdir.starts_with('/') {
-        return invalid(format!("the working directory `{}` is not absolute", shorten(&spec.workdir)));
+        return invalid(format!(
+            "the working directory `{}` is not absolute",
+            shorten(&spec.workdir)
+        ));
     }
     for point in &spec.mounts {
         if !point.target.starts_with('/') || parts(&point.target).next().is_none() {
@@ -203,7 +206,7 @@ impl Names {
         let source = io::Error::from_raw_os_error(failure.errno);
         match failure.stage {
             Stage::Setup(stage) => Error::Setup { stage, source },
-            Stage::Mount(target) => Error::Mount { target: shorten(&target), source },
+            Stage::Mount(target) => Error::Mount { target, source },
             Stage::Workdir => Error::Workdir { path: self.workdir.clone(), source },
             Stage::Stdin(reason) => Error::Stdin { path: self.stdin.clone(), reason },
             Stage::Redirect(channel, reason) => self.redirect(channel, reason),
@@ -221,12 +224,6 @@ impl Names {
         };
         Error::Redirect { stream, path: path.clone().unwrap_or_default(), reason }
     }
-}
-
-/// The beginning of a text that may be megabytes long.
-fn shorten(text: &str) -> String {
-    let shown: String = text.chars().take(SHOWN).collect();
-    if shown.len() < text.len() { shown + "..." } else { shown }
 }
 
 #[cfg(test)]
@@ -252,6 +249,6 @@ mod tests {
     #[test]
     fn long_names_are_cut_in_errors() {
         assert_eq!(shorten("short"), "short");
-        assert_eq!(shorten(&"é".repeat(5000)).chars().count(), SHOWN + 3);
+        assert_eq!(shorten(&"é".repeat(5000)).chars().count(), wire::SHOWN + 3);
     }
 }

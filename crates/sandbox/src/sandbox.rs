@@ -20,6 +20,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// How long the zygote may take to prepare itself.
 const READY_LIMIT: Duration = Duration::from_secs(30);
+/// How long the zygote may leave a request in its queue when the queue is full.
+const SEND_LIMIT: Duration = Duration::from_secs(30);
 /// How long [`Sandbox::shutdown`] waits for runs that were killed.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(90);
 
@@ -141,12 +143,16 @@ impl Inner {
         let launch = Launch::prepare(spec, group.as_ref())?;
         let (bytes, descriptors) = launch.request(group.as_ref());
         let send = |socket: &OwnedFd| Ok(packet::send(socket, bytes, &descriptors)?);
-        match self.requests.async_io(Interest::WRITABLE, send).await {
-            Ok(()) => {}
-            Err(error) if error.raw_os_error() == Some(Errno::PIPE.raw_os_error()) => {
+        let sent = self.requests.async_io(Interest::WRITABLE, send);
+        match tokio::time::timeout(SEND_LIMIT, sent).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) if error.raw_os_error() == Some(Errno::PIPE.raw_os_error()) => {
                 return Err(Error::Zygote("has ended".into()));
             }
-            Err(error) => return Err(Error::Host { action: "cannot reach the zygote", source: error }),
+            Ok(Err(source)) => {
+                return Err(Error::Host { action: "cannot reach the zygote", source });
+            }
+            Err(_) => return Err(Error::Zygote("takes no requests".into())),
         }
         drop(descriptors);
         let driver = Driver::new(launch.sent(), output);

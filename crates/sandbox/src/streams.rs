@@ -44,9 +44,9 @@ impl Incoming {
         let Incoming { pipe, buffer, open } = self;
         buffer.clear();
         let read = |pipe: &OwnedFd| Ok(rustix::io::read(pipe, spare_capacity(buffer))?);
-        let length = pipe.async_io(Interest::READABLE, read).await?;
-        *open = length > 0;
-        Ok(())
+        let length = pipe.async_io(Interest::READABLE, read).await;
+        *open = matches!(length, Ok(1..));
+        length.map(|_| ())
     }
 
     /// Reads what is there without waiting; false when there is nothing.

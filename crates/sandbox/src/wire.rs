@@ -41,6 +41,9 @@ pub(crate) const HEAD: usize = 2;
 /// Longest packet; longer bodies go into a file. Well below the default send buffer of a socket.
 pub(crate) const MAX_PACKET: usize = 64 * 1024;
 
+/// Longest status packet; texts in it are cut to [`SHOWN`] characters.
+pub(crate) const MAX_STATUS: usize = 2 * 1024;
+
 /// What the zygote must know before the first run.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Setup {
@@ -112,12 +115,7 @@ pub(crate) enum Status {
     /// The command did not begin.
     Failed(Failure),
     /// Every process of the container is gone.
-    Exited {
-        code: i32,
-        user_micros: u64,
-        system_micros: u64,
-        max_resident: u64,
-    },
+    Exited { code: i32, user_micros: u64, system_micros: u64, max_resident: u64 },
 }
 
 /// Why a command did not begin.
@@ -161,21 +159,24 @@ impl From<Channel> for Stream {
     }
 }
 
+/// Longest part of a given text that is repeated in a failure.
+pub(crate) const SHOWN: usize = 200;
+
+/// The beginning of a text that may be megabytes long, where a status packet and an error may not.
+pub(crate) fn shorten(text: &str) -> String {
+    let shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() { shown + "..." } else { shown }
+}
+
 impl Failure {
     /// A failed step of making the container.
     pub(crate) fn setup(step: &str) -> impl Fn(Errno) -> Failure {
-        move |errno| Failure {
-            stage: Stage::Setup(step.to_owned()),
-            errno: errno.raw_os_error(),
-        }
+        move |errno| Failure { stage: Stage::Setup(step.to_owned()), errno: errno.raw_os_error() }
     }
 
     /// Something could not be mounted at `target`.
     pub(crate) fn mount(target: &str) -> impl Fn(Errno) -> Failure {
-        move |errno| Failure {
-            stage: Stage::Mount(target.to_owned()),
-            errno: errno.raw_os_error(),
-        }
+        move |errno| Failure { stage: Stage::Mount(shorten(target)), errno: errno.raw_os_error() }
     }
 
     /// A failure that words tell best.

@@ -11,7 +11,8 @@
 //!   db.sqlite                  memo, call records, facts about layers (see the database module)
 //!   layers/<xx>/<id>/          committed layers, immutable; xx are the first digits of the id
 //!   work/<id>/upper            a layer that is being written
-//!             work, stub       the rest of an exec's overlay
+//!             work             the kernel's side of an exec's overlay
+//!             stub             mount points that a tree lacks
 //!   blobs/sha256/<xx>/<hex>    streams and downloads by their content
 //!   volumes/<hex>/data         mutable cache volumes
 //!   empty/                     stays empty
@@ -19,8 +20,10 @@
 //!   tmp/                       blobs that are being written
 //! ```
 //!
-//! At a start `work/` and `tmp/` go to the trash: what was not committed never was. Everything here
-//! blocks; callers with an async runtime call from threads made for that. Linux only.
+//! At a start `work/` and `tmp/` go to the trash: what was not committed never was. What was
+//! committed survives the end of the process however it ends; a power cut may leave a layer whose
+//! last bytes were not on disk. Everything here blocks; callers with an async runtime call from
+//! threads made for that. Linux only.
 
 mod attributes;
 mod blob;

@@ -94,9 +94,12 @@ impl Mount {
         lowers: &[Lower],
         writable: Option<&Writable<'_>>,
     ) -> Result<Self, Error> {
-        overlay(lowers, writable).map(Self).map_err(|source| Error::Mount {
-            what: format!("an overlay of {} layers", lowers.len()),
-            source: source.into(),
+        overlay(lowers, writable).map(Self).map_err(|refused| match refused {
+            Refused::OldKernel => Error::OldKernel,
+            Refused::Errno(errno) => Error::Mount {
+                what: format!("an overlay of {} layers", lowers.len()),
+                source: errno.into(),
+            },
         })
     }
 
@@ -109,18 +112,29 @@ impl Mount {
     }
 }
 
+/// Why the kernel did not make an overlay.
+enum Refused {
+    /// It does not know how to take lower directories one by one.
+    OldKernel,
+    Errno(rustix::io::Errno),
+}
+
+impl From<rustix::io::Errno> for Refused {
+    fn from(errno: rustix::io::Errno) -> Self {
+        Self::Errno(errno)
+    }
+}
+
 impl AsFd for Mount {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-fn overlay(lowers: &[Lower], writable: Option<&Writable<'_>>) -> rustix::io::Result<OwnedFd> {
+fn overlay(lowers: &[Lower], writable: Option<&Writable<'_>>) -> Result<OwnedFd, Refused> {
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, "source", "overlay")?;
-    for lower in lowers {
-        fsconfig_set_string(&context, "lowerdir+", &lower.option)?;
-    }
+    add_lowers(&context, lowers)?;
     let mut attributes = MountAttrFlags::empty();
     match writable {
         Some(writable) => {
@@ -136,7 +150,20 @@ fn overlay(lowers: &[Lower], writable: Option<&Writable<'_>>) -> rustix::io::Res
         None => attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY,
     }
     fsconfig_create(&context)?;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+/// Adds the lower directories one by one. The older form, one string of all of them, ends at the size
+/// of a page and cannot be given to a mount that is not attached anywhere.
+fn add_lowers(context: &OwnedFd, lowers: &[Lower]) -> Result<(), Refused> {
+    for (number, lower) in lowers.iter().enumerate() {
+        let added = fsconfig_set_string(context, "lowerdir+", &lower.option);
+        added.map_err(|errno| match errno {
+            rustix::io::Errno::INVAL if number == 0 => Refused::OldKernel,
+            errno => Refused::Errno(errno),
+        })?;
+    }
+    Ok(())
 }
 
 /// Names a directory by its descriptor. A string option may not pass 256 bytes and treats some

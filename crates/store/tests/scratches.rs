@@ -98,6 +98,39 @@ fn missing_mount_points_are_there_and_leave_no_trace() {
 }
 
 #[test]
+fn mount_points_follow_what_earlier_execs_did_to_their_surroundings() {
+    let (_folder, store) = new_store();
+    let targets = [file("/etc/hosts"), directory("/cache")];
+    let mut snapshot = super::tree_of(&store, &["etc/passwd"]);
+    let mut exec = |change: &dyn Fn(&std::path::Path)| {
+        let scratch = store.begin(&snapshot, &targets).unwrap();
+        let root = path_of(scratch.mount());
+        assert!(root.join("etc/hosts").is_file() && root.join("cache").is_dir());
+        change(&root);
+        snapshot = scratch.commit().unwrap();
+        paths(&store, &snapshot)
+    };
+    assert_eq!(exec(&|root| fs::write(root.join("x"), "x").unwrap()), ["etc", "etc/passwd", "x"]);
+    let closed = fs::Permissions::from_mode(0o700);
+    exec(&|root| fs::set_permissions(root.join("etc"), closed.clone()).unwrap());
+    exec(&|root| {
+        let mode = fs::metadata(root.join("etc")).unwrap().mode() & 0o7777;
+        assert_eq!(mode, 0o700, "the stub must show what the tree has become");
+        fs::write(root.join("etc/new"), "new").unwrap();
+    });
+    exec(&|root| {
+        assert_eq!(fs::read_to_string(root.join("etc/new")).unwrap(), "new");
+        fs::remove_file(root.join("etc/passwd")).unwrap();
+    });
+    let left = exec(&|root| {
+        assert!(!root.join("etc/passwd").exists());
+        fs::write(root.join("cache/file"), "part of the tree").unwrap();
+    });
+    assert_eq!(left, ["cache", "cache/file", "etc", "etc/new", "x"]);
+    assert_eq!(store.view(&snapshot).stat("etc").unwrap().mode, 0o700);
+}
+
+#[test]
 fn a_mount_point_of_the_wrong_kind_is_named() {
     let (_folder, store) = new_store();
     let base = super::tree_of(&store, &["file", "directory/x"]);

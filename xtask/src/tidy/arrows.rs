@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("debian", &[]),
     ("fetch", &[]),
     ("api", &["debian", "fetch", "graph", "protocol", "sandbox", "store"]),
-    ("engine", &["api", "config", "graph", "protocol", "sandbox", "store", "telemetry"]),
+    ("engine", &["api", "config", "fetch", "graph", "protocol", "sandbox", "store", "telemetry"]),
     ("client", &["config", "protocol"]),
     ("tui", &["protocol", "telemetry"]),
     ("cli", &["client", "config", "protocol", "telemetry", "tui"]),

@@ -25,10 +25,10 @@ impl Assembler {
         origins: &[Origin],
         report: &dyn Report,
     ) -> Result<Snapshot, Error> {
-        let unpacked = self.unpacked(&plan.base, report).await?;
-        let (store, plan_copy) = (self.store.clone(), plan.clone());
+        let unpacked = self.depot.unpacked(&plan.base, report).await?;
+        let (store, plan_copy) = (self.depot.store.clone(), plan.clone());
         let (packages, origins) = (unpacked.clone(), origins.to_vec());
-        let architecture = self.architecture;
+        let architecture = self.depot.architecture;
         let step = report.step("lay out files");
         let snapshot = super::blocking(move || {
             check_files(&packages)?;

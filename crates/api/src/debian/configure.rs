@@ -26,7 +26,7 @@ impl Assembler {
     pub(super) async fn run(&self, run: Run<'_>, report: &dyn Report) -> Result<Snapshot, Error> {
         let step = report.step(run.title);
         let targets = self.targets(&run.mounts);
-        let (store, base) = (self.store.clone(), run.base.clone());
+        let (store, base) = (self.depot.store.clone(), run.base.clone());
         let scratch = super::blocking(move || Ok(store.begin(&base, &targets)?)).await?;
         let root = scratch.mount_clone()?;
         let scratch = Arc::new(Mutex::new(Some(scratch)));

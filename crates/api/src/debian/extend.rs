@@ -26,10 +26,10 @@ impl Assembler {
         plan: &Plan,
         report: &dyn Report,
     ) -> Result<Snapshot, Error> {
-        let unpacked = self.unpacked(&plan.added, report).await?;
-        let (store, base_copy) = (self.store.clone(), base.clone());
+        let unpacked = self.depot.unpacked(&plan.added, report).await?;
+        let (store, base_copy) = (self.depot.store.clone(), base.clone());
         let (packages, added) = (unpacked.clone(), plan.added.clone());
-        let architecture = self.architecture;
+        let architecture = self.depot.architecture;
         let laid = super::blocking(move || {
             lay_over(&store, &base_copy, &packages, &added, architecture)
         })
@@ -59,15 +59,15 @@ impl Assembler {
         plan: &Plan,
         report: &dyn Report,
     ) -> Result<Snapshot, Error> {
-        self.downloaded(&plan.added, report).await?;
-        let source = Mount::bind(&self.cache.packages())?;
+        self.depot.downloaded(&plan.added, report).await?;
+        let source = Mount::bind(&self.depot.cache.packages())?;
         let packages = MountPoint {
             target: script::PACKAGES.to_owned(),
             source: Source::Mount(source),
             read_only: true,
         };
-        let (store, base, added) = (self.store.clone(), base.clone(), plan.added.clone());
-        let architecture = self.architecture;
+        let (store, base, added) = (self.depot.store.clone(), base.clone(), plan.added.clone());
+        let architecture = self.depot.architecture;
         let marked = super::blocking(move || mark(&store, &base, &added, architecture)).await?;
         let run = Run {
             title: "install packages",
@@ -81,14 +81,14 @@ impl Assembler {
 }
 
 /// Packages laid over a base, not configured.
-struct Laid {
-    snapshot: Snapshot,
+pub(super) struct Laid {
+    pub(super) snapshot: Snapshot,
     /// Commands that give directories of the base their metadata back.
-    fixes: Vec<String>,
+    pub(super) fixes: Vec<String>,
 }
 
 /// Lays packages over a base, or gives none where that would not be what dpkg does.
-fn lay_over(
+pub(super) fn lay_over(
     store: &Store,
     base: &Snapshot,
     packages: &[Unpacked],
@@ -96,7 +96,7 @@ fn lay_over(
     architecture: &str,
 ) -> Result<Option<Laid>, Error> {
     let view = store.view(base);
-    if has_common_files(&view, packages)? || has_diversions(&view)? {
+    if has_common_files(&view, packages)? {
         return Ok(None);
     }
     let mut layers: Vec<LayerRef> = packages.iter().map(Unpacked::layer).collect();
@@ -108,9 +108,10 @@ fn lay_over(
     Ok(Some(Laid { snapshot: base.push(layer), fixes }))
 }
 
-/// Whether a file of a package belongs to another one too.
+/// Whether a file of a package belongs to another one too, or is to be diverted or overridden.
 fn has_common_files(base: &View, packages: &[Unpacked]) -> Result<bool, Error> {
     let mut taken = owned_paths(base)?;
+    taken.extend(altered_paths(base)?);
     let mut files = packages.iter().flat_map(|unpacked| &unpacked.facts.files);
     Ok(files.any(|file| !taken.insert(merged(file))))
 }
@@ -128,13 +129,14 @@ fn owned_paths(base: &View) -> Result<HashSet<String>, Error> {
     Ok(paths)
 }
 
-fn has_diversions(base: &View) -> Result<bool, Error> {
-    for name in ["diversions", "statoverride"] {
-        if !read(base, &format!("{DIRECTORY}/{name}"))?.trim().is_empty() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// Every path that is diverted, or the place of a diverted file, or has other metadata than its
+/// package says. Diversions are three lines each: from, to, by whom.
+fn altered_paths(base: &View) -> Result<Vec<String>, Error> {
+    let diversions = read(base, &format!("{DIRECTORY}/diversions"))?;
+    let overrides = read(base, &format!("{DIRECTORY}/statoverride"))?;
+    let overrides = overrides.lines().filter_map(|line| line.splitn(4, ' ').nth(3));
+    let paths = diversions.lines().filter(|line| line.starts_with('/')).chain(overrides);
+    Ok(paths.map(|path| merged(path.trim_start_matches('/'))).collect())
 }
 
 /// dpkg's and apt's database after the packages were unpacked.

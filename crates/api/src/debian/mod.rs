@@ -1,7 +1,7 @@
 //! Debian images: a root file system made of packages, from the archives the host trusts.
 //!
 //! [`Assembler::image`] is the way in. In order of reading: `host` (which archives, whose keys),
-//! `release` (what they signed), `plan` (which packages), `unpack` (each .deb a layer), `base` and
+//! `release` (what they signed), `plan` (which packages), `unpack` (each .deb a layer; all of these belong to the `depot`), `base` and
 //! `extend` (files together, then one run of dpkg in the sandbox, driven by `script`). Everything is
 //! remembered by what it was made from, so a second image downloads, unpacks and configures only
 //! what the first did not have, and an image that was made before needs neither network nor index.
@@ -10,6 +10,7 @@ mod address;
 mod base;
 mod cache;
 mod configure;
+mod depot;
 mod error;
 mod extend;
 mod host;
@@ -27,11 +28,10 @@ pub use error::Error;
 pub use plan::Package;
 pub use report::{Report, Step};
 
-use cache::Cache;
+use depot::Depot;
 use fetch::Fetcher;
 use graph::Context;
 use host::Origin;
-use locks::Locks;
 use plan::Plan;
 use protocol::Digest;
 use sandbox::Sandbox;
@@ -39,7 +39,6 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::{Snapshot, Store, Target};
-use tokio::sync::Semaphore;
 
 /// Raised when equal plans may give another image.
 const FORMAT: u64 = 1;
@@ -61,17 +60,10 @@ pub struct Settings {
 
 /// Makes Debian images.
 pub struct Assembler {
-    store: Store,
+    depot: Depot,
     sandbox: Sandbox,
     /// What the sandbox mounts onto.
     targets: Vec<Target>,
-    fetcher: Fetcher,
-    settings: Settings,
-    cache: Cache,
-    locks: Locks,
-    /// One permit a processor: unpacking is decoding.
-    unpackers: Semaphore,
-    architecture: &'static str,
 }
 
 /// An image that is there.
@@ -96,18 +88,7 @@ impl Assembler {
         fetcher: Fetcher,
         settings: Settings,
     ) -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Self {
-            store,
-            sandbox,
-            targets,
-            fetcher,
-            cache: Cache::new(settings.cache.clone()),
-            settings,
-            locks: Locks::default(),
-            unpackers: Semaphore::new(processors),
-            architecture: debian::native_architecture().unwrap_or_default(),
-        }
+        Self { depot: Depot::new(store, fetcher, settings), sandbox, targets }
     }
 
     /// The image of an address, made now where it is not there; told as parts of the call's span.
@@ -121,13 +102,10 @@ impl Assembler {
 
     /// The image of an address, made now where it is not there.
     pub async fn assemble(&self, address: &Address, report: &dyn Report) -> Result<Image, Error> {
-        if self.architecture.is_empty() {
-            return Err(Error::Architecture(std::env::consts::ARCH));
-        }
-        let origins = self.origins(address).await?;
-        let suites = origins.iter().map(|origin| self.suite(origin));
+        let origins = self.depot.origins(address).await?;
+        let suites = origins.iter().map(|origin| self.depot.suite(origin));
         let suites = futures::future::try_join_all(suites).await?;
-        let plan = self.plan(address, &suites, report).await?;
+        let plan = self.depot.plan(address, &suites, report).await?;
         let identity = identity(&plan, &plan.added, &origins);
         let found = self.remembered(&identity);
         let cached = found.is_some();
@@ -139,19 +117,9 @@ impl Assembler {
         Ok(Image { identity, snapshot, packages, cached })
     }
 
-    async fn origins(&self, address: &Address) -> Result<Vec<Origin>, Error> {
-        let (settings, cache) = (self.settings.clone(), self.cache.clone());
-        let (suite, architecture) = (address.suite().to_owned(), self.architecture);
-        blocking(move || {
-            cache.prepare()?;
-            host::origins(&settings, &suite, architecture)
-        })
-        .await
-    }
-
     fn remembered(&self, identity: &Digest) -> Option<Snapshot> {
-        let snapshot: Snapshot = postcard::from_bytes(&self.store.action(identity)?).ok()?;
-        self.store.has(&snapshot).then_some(snapshot)
+        let snapshot: Snapshot = postcard::from_bytes(&self.depot.store.action(identity)?).ok()?;
+        self.depot.store.has(&snapshot).then_some(snapshot)
     }
 
     async fn make(
@@ -177,12 +145,12 @@ impl Assembler {
         key: Digest,
         work: impl Future<Output = Result<Snapshot, Error>>,
     ) -> Result<Snapshot, Error> {
-        let _only_one = self.locks.hold(key).await;
+        let _only_one = self.depot.locks.hold(key).await;
         if let Some(snapshot) = self.remembered(&key) {
             return Ok(snapshot);
         }
         let snapshot = work.await?;
-        self.store.put_action(key, encode(&snapshot)?);
+        self.depot.store.put_action(key, encode(&snapshot)?);
         Ok(snapshot)
     }
 }

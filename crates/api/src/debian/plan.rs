@@ -1,9 +1,9 @@
 //! Which packages an image is made of, exactly. A plan is remembered by the package indexes it was made
 //! from, so an index is loaded only when something new is asked of it.
 
-use super::Assembler;
 use super::address::Address;
 use super::cache::read;
+use super::depot::Depot;
 use super::error::Error;
 use super::release::{IndexFile, Suite};
 use super::report::Report;
@@ -50,7 +50,7 @@ pub struct Package {
     pub(super) pre_depends: bool,
 }
 
-impl Assembler {
+impl Depot {
     /// The plan for an address.
     pub(super) async fn plan(
         &self,

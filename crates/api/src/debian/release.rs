@@ -1,8 +1,8 @@
 //! The signed state of a suite: fetched when there is none or when it is old, verified once, and
 //! kept as the few facts that are needed of it.
 
-use super::Assembler;
 use super::cache::read;
+use super::depot::Depot;
 use super::error::Error;
 use super::host::Origin;
 use debian::release::{self, Rank, Release};
@@ -59,7 +59,7 @@ impl Suite {
     }
 }
 
-impl Assembler {
+impl Depot {
     /// The state of a suite, from the cache while it is fresh.
     pub(super) async fn suite(&self, origin: &Origin) -> Result<Suite, Error> {
         let key = self.suite_key(origin);

@@ -5,8 +5,8 @@
 //! links into `/usr` on a Debian system are rewritten, because a layer with a real `/lib` would hide
 //! the link; `info/*.list` keeps the names that dpkg knows.
 
-use super::Assembler;
 use super::cache::remove;
+use super::depot::Depot;
 use super::error::Error;
 use super::plan::Package;
 use super::report::{Report, Step};
@@ -65,14 +65,14 @@ impl Unpacked {
 /// What happened so far to a set of packages.
 struct Tally {
     download: Option<Arc<dyn Step>>,
-    unpack: Arc<dyn Step>,
+    unpack: Option<Arc<dyn Step>>,
     bytes: AtomicU64,
     all_bytes: u64,
     unpacked: AtomicU64,
     all: u64,
 }
 
-impl Assembler {
+impl Depot {
     /// The layers of packages, in their order. What is missing is downloaded and unpacked, both at
     /// the same time and the largest first, so that no long one is left for the end.
     pub(super) async fn unpacked(
@@ -86,7 +86,9 @@ impl Assembler {
             (0..packages.len()).filter(|number| found[*number].is_none()).collect();
         if !missing.is_empty() {
             missing.sort_by_key(|number| std::cmp::Reverse(packages[*number].size));
-            let tally = self.tally(packages, &missing, report);
+            let mut tally = self.tally(packages, &missing, report);
+            tally.unpack = Some(report.step("unpack packages"));
+            let tally = tally;
             let work = missing.into_iter().map(|number| {
                 let (tally, package) = (&tally, &packages[number]);
                 async move { Ok::<_, Error>((number, self.unpack(package, tally).await?)) }
@@ -121,7 +123,7 @@ impl Assembler {
         let all_bytes = absent.map(|package| package.size).sum();
         Tally {
             download: (all_bytes > 0).then(|| report.step("download packages")),
-            unpack: report.step("unpack packages"),
+            unpack: None,
             bytes: AtomicU64::new(0),
             all_bytes,
             unpacked: AtomicU64::new(0),
@@ -183,12 +185,13 @@ impl Tally {
 
     fn unpacked(&self) {
         let count = self.unpacked.fetch_add(1, Ordering::Relaxed) + 1;
-        self.unpack.progress(count, self.all, Unit::Items);
+        if let Some(step) = &self.unpack {
+            step.progress(count, self.all, Unit::Items);
+        }
     }
 
     fn finish(&self) {
-        self.download.iter().for_each(|step| step.done());
-        self.unpack.done();
+        self.download.iter().chain(&self.unpack).for_each(|step| step.done());
     }
 }
 
@@ -229,7 +232,13 @@ fn write_layer(
         shipped: vec![],
         brings_links: false,
     };
-    let control = deb.unpack(&mut |entry, contents| writer.add(entry, contents))?;
+    let unpacked = deb.unpack(&mut |entry, contents| {
+        writer.add(entry, contents).map_err(Failure::Other)
+    });
+    let control = unpacked.map_err(|failure| match failure {
+        Failure::Package(source) => broken(source),
+        Failure::Other(error) => error,
+    })?;
     writer.finish(&control, package)
 }
 
@@ -247,10 +256,15 @@ struct Writer {
     brings_links: bool,
 }
 
-/// An error of either side of an unpack; which package it was is added by the writer.
-impl From<debian::deb::Error> for Error {
+/// What stops an unpack: the package, or what becomes of it.
+enum Failure {
+    Package(debian::deb::Error),
+    Other(Error),
+}
+
+impl From<debian::deb::Error> for Failure {
     fn from(source: debian::deb::Error) -> Self {
-        Self::Deb { package: String::new(), source }
+        Self::Package(source)
     }
 }
 

@@ -86,20 +86,50 @@ fn is_listed(type_name: &str, field: &Field) -> bool {
         && !hidden
 }
 
-/// The first line of a description.
-pub(crate) fn summary(description: &str) -> &str {
-    description.trim().lines().next().unwrap_or_default()
+/// The first sentence of a description.
+pub(crate) fn summary(description: &str) -> String {
+    let paragraph = first_paragraph(description);
+    let ends = |position: &usize| {
+        let after = paragraph[position + 2..].chars().next();
+        after.is_some_and(char::is_uppercase)
+    };
+    let end = paragraph.match_indices(". ").map(|(position, _)| position).find(ends);
+    end.map_or(paragraph.clone(), |end| paragraph[..=end].to_owned())
+}
+
+/// The first paragraph of a description, on one line.
+fn first_paragraph(description: &str) -> String {
+    let lines = description.trim().lines().take_while(|line| !line.trim().is_empty());
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// A description with one line a paragraph. Lists and indented lines stay as they are.
+fn unwrapped(description: &str) -> String {
+    let mut out = String::new();
+    for line in description.trim().lines() {
+        let own_line = line.is_empty() || line.starts_with([' ', '-', '*']);
+        let joins = !own_line && !out.is_empty() && !out.ends_with('\n');
+        out.push_str(if joins { " " } else { "" });
+        if own_line && !out.is_empty() && !out.ends_with('\n') {
+            out.push('\n');
+        }
+        out.push_str(line);
+        if own_line {
+            out.push('\n');
+        }
+    }
+    out
 }
 
 fn about(chain: &Chain<'_>, command: &clap::Command) -> String {
     match chain.steps.last() {
-        Some(step) => step.field.description.clone(),
+        Some(step) => unwrapped(&step.field.description),
         None => command.get_about().map(ToString::to_string).unwrap_or_default(),
     }
 }
 
 fn function_row(field: &Field) -> Row {
-    Row { left: kebab(&field.name), right: summary(&field.description).to_owned() }
+    Row { left: kebab(&field.name), right: summary(&field.description) }
 }
 
 fn arguments(schema: &Schema, field: &Field) -> Vec<Row> {
@@ -118,7 +148,7 @@ fn argument_row(schema: &Schema, argument: &Argument) -> Option<Row> {
         return None;
     }
     let label = flag.label().map(|label| format!(" {label}")).unwrap_or_default();
-    let mut right = summary(&argument.description).to_owned();
+    let mut right = first_paragraph(&argument.description);
     let mut add = |note: &str| {
         right.push_str(if right.is_empty() { "" } else { " " });
         right.push_str(note);
@@ -133,4 +163,28 @@ fn argument_row(schema: &Schema, argument: &Argument) -> Option<Row> {
         add("[required]");
     }
     Some(Row { left: format!("--{}{label}", kebab(&argument.name)), right })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_one_sentence() {
+        for (description, expected) in [
+            ("", ""),
+            ("One line", "One line"),
+            ("Cut by\nan editor. And more.\n\nSecond.", "Cut by an editor."),
+            ("Labels, e.g. name and version.", "Labels, e.g. name and version."),
+            ("Reads /a. Then /b.", "Reads /a."),
+        ] {
+            assert_eq!(summary(description), expected);
+        }
+    }
+
+    #[test]
+    fn paragraphs_are_joined_and_lists_are_not() {
+        let text = "Cut by\nan editor.\n\nSecond\nparagraph:\n- one\n- two";
+        assert_eq!(unwrapped(text), "Cut by an editor.\n\nSecond paragraph:\n- one\n- two\n");
+    }
 }

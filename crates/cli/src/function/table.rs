@@ -16,10 +16,10 @@ pub(crate) fn table(schema: &Schema, type_name: &str, paint: Paint) -> Option<St
     if listed.is_empty() && skipped.is_empty() {
         return None;
     }
-    let rows: Vec<(String, &str)> = listed
+    let rows: Vec<(String, String)> = listed
         .iter()
         .map(|field| (kebab(&field.name), summary(&field.description)))
-        .map(|(name, text)| (name, if text.is_empty() { "-" } else { text }))
+        .map(|(name, text)| (name, if text.is_empty() { "-".into() } else { text }))
         .collect();
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max("Name".len());
     let mut out = String::new();

@@ -115,7 +115,7 @@ fn objects_are_looked_up_first_all_at_once() {
     insta::assert_snapshot!(
         document("container --platform=current with-mounted-directory --path=/src --source=./src with-secret-variable --name=T --secret=env://TOKEN stdout"),
         @r#"
-    {a0: defaultPlatform a1: host{directory(path: "./src"){id}} a2: secret(uri: "env://TOKEN"){id}}
+    {a0: defaultPlatform a1: host{directory(path: "./src"){sync}} a2: secret(uri: "env://TOKEN"){id}}
     {container(platform: "ID0"){withMountedDirectory(path: "/src", source: "ID1"){withSecretVariable(name: "T", secret: "ID2"){stdout}}}}
     "#
     );

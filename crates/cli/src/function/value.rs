@@ -81,8 +81,8 @@ impl Reader<'_> {
         }
         let selection = match kind {
             ObjectKind::Container => call("container{from(address: ", text, "){sync}}"),
-            ObjectKind::Directory => call("host{directory(path: ", host_path(text)?, "){id}}"),
-            ObjectKind::File => call("host{file(path: ", host_path(text)?, "){id}}"),
+            ObjectKind::Directory => call("host{directory(path: ", host_path(text)?, "){sync}}"),
+            ObjectKind::File => call("host{file(path: ", host_path(text)?, "){sync}}"),
             ObjectKind::Secret => call("secret(uri: ", &self.secret_uri(text), "){id}"),
             ObjectKind::CacheVolume => call("cacheVolume(key: ", text, "){id}"),
             ObjectKind::Socket => {
@@ -310,12 +310,12 @@ mod tests {
                 "deb://bookworm",
                 "container{from(address: \"deb://bookworm\"){sync}}",
             ),
-            (ObjectKind::Directory, "./src", "host{directory(path: \"./src\"){id}}"),
-            (ObjectKind::Directory, "file:///a b", "host{directory(path: \"/a b\"){id}}"),
+            (ObjectKind::Directory, "./src", "host{directory(path: \"./src\"){sync}}"),
+            (ObjectKind::Directory, "file:///a b", "host{directory(path: \"/a b\"){sync}}"),
             (ObjectKind::Directory, "https://git.example/o/r#main", git),
             (ObjectKind::Directory, "git@git.example:o/r.git", git),
-            (ObjectKind::Directory, "./odd@name:x", "host{directory(path: \"./odd@name:x\"){id}}"),
-            (ObjectKind::File, "~/x", "host{file(path: \"~/x\"){id}}"),
+            (ObjectKind::Directory, "./odd@name:x", "host{directory(path: \"./odd@name:x\"){sync}}"),
+            (ObjectKind::File, "~/x", "host{file(path: \"~/x\"){sync}}"),
             (ObjectKind::Secret, "env://TOKEN", "secret(uri: \"env://TOKEN\"){id}"),
             (ObjectKind::Secret, "file:x", "secret(uri: \"file://x\"){id}"),
             (ObjectKind::Secret, "TOKEN", "secret(uri: \"env://TOKEN\"){id}"),

@@ -21,12 +21,16 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
+use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
+/// Connections that may wait to be taken. Beyond the usual hundred, a burst of clients would find
+/// theirs reset.
+const BACKLOG: u32 = 4096;
 /// How long to wait when no connection can be taken, e.g. because no descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -42,7 +46,7 @@ impl Endpoint {
     /// Opens the door on a free loopback port. It answers when this returns.
     pub async fn start(session: &Session) -> Result<Self, Error> {
         let state = |source| Error::State { path: "127.0.0.1".into(), source };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(state)?;
+        let listener = listen().map_err(state)?;
         let port = listener.local_addr().map_err(state)?.port();
         let token = Token::random().map_err(state)?;
         let text = token.text().to_owned();
@@ -59,6 +63,12 @@ impl Endpoint {
     pub fn token(&self) -> &str {
         &self.token
     }
+}
+
+fn listen() -> io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    socket.listen(BACKLOG)
 }
 
 async fn accept(listener: TcpListener, requests: Requests, token: Token) {

@@ -28,7 +28,7 @@ pub enum Form {
     Number,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A URL.
+    /// A URL, or a directory where that makes sense.
     Address,
     /// An absolute path.
     Path,
@@ -78,7 +78,7 @@ pub const KEYS: &[Key] = &[
         name: "debian-mirror",
         form: Form::Address,
         default: "",
-        doc: "Debian archive that `deb://` images are made from, e.g. `http://archive.example/debian`. Without it the machine's own apt sources are used.",
+        doc: "Debian archive that `deb://` images are made from, e.g. `http://archive.example/debian`, or a directory that holds one. Without it the machine's own apt sources are used.",
     },
     Key {
         name: "debian-keyring",
@@ -97,6 +97,12 @@ pub const KEYS: &[Key] = &[
         form: Form::Path,
         default: "",
         doc: "Folder that keeps downloaded packages and indexes, which several engines may share. Without it they are kept in the state folder.",
+    },
+    Key {
+        name: "proxy",
+        form: Form::Address,
+        default: "",
+        doc: "HTTP proxy through which the engine downloads, e.g. `http://proxy.example:3128`. Without it the engine connects directly; the proxy variables of the environment are not read.",
     },
     Key {
         name: "log-level",
@@ -130,7 +136,7 @@ impl Form {
             Self::Choice(words) => {
                 words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
             }
-            Self::Address => "URL".into(),
+            Self::Address => "address".into(),
             Self::Path => "absolute path".into(),
             Self::LogFilter => "log filter".into(),
         }

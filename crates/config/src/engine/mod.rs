@@ -36,6 +36,8 @@ pub struct Engine {
     pub debian_refresh: Duration,
     /// Folder of downloaded packages; none is one inside the state folder.
     pub debian_cache: Option<PathBuf>,
+    /// Proxy for all downloads.
+    pub proxy: Option<String>,
     /// What the engine writes to its log.
     pub log_level: String,
 }
@@ -96,6 +98,7 @@ impl Default for Engine {
             debian_keyring: None,
             debian_refresh: Duration::from_secs(24 * 3600),
             debian_cache: None,
+            proxy: None,
             log_level: "info".into(),
         }
     }
@@ -125,10 +128,11 @@ fn set(engine: &mut Engine, given: &Given<'_>) -> Result<(), Error> {
         "memory-limit" => engine.memory_limit = Some(given.size()?),
         "pids-limit" => engine.pids_limit = Some(given.count()?),
         "cpu-limit" => engine.cpu_limit = Some(given.processors()?),
-        "debian-mirror" => engine.debian_mirror = Some(given.address()?),
+        "debian-mirror" => engine.debian_mirror = Some(given.archive()?),
         "debian-keyring" => engine.debian_keyring = Some(given.path()?),
         "debian-refresh" => engine.debian_refresh = given.duration()?,
         "debian-cache" => engine.debian_cache = Some(given.path()?),
+        "proxy" => engine.proxy = Some(given.address(&["http://", "https://"])?),
         "log-level" => engine.log_level = given.text()?.to_owned(),
         name => unreachable!("key `{name}` is in the table and has a setter"),
     }
@@ -177,14 +181,18 @@ impl Given<'_> {
         }
     }
 
-    fn address(&self) -> Result<String, Error> {
-        let text = self.text()?.trim_end_matches('/');
-        let known = ["http://", "https://", "file://"].iter().any(|s| text.starts_with(s));
-        if known {
-            Ok(text.to_owned())
-        } else {
-            Err(self.bad("must be an http, https or file URL"))
+    /// An archive: a URL or a directory.
+    fn archive(&self) -> Result<String, Error> {
+        self.address(&["http://", "https://", "file://", "/"])
+    }
+
+    /// A text that begins in one of these ways.
+    fn address(&self, beginnings: &[&str]) -> Result<String, Error> {
+        let text = self.text()?;
+        if beginnings.iter().any(|beginning| text.starts_with(beginning)) {
+            return Ok(text.trim_end_matches('/').to_owned());
         }
+        Err(self.bad(&format!("must begin with one of `{}`", beginnings.join("`, `"))))
     }
 
     fn path(&self) -> Result<PathBuf, Error> {

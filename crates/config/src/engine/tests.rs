@@ -29,6 +29,7 @@ fn every_key_is_set() {
         debian-keyring = "/k.gpg"
         debian-refresh = "7d"
         debian-cache = "/cache"
+        proxy = "http://proxy.example:3128"
         log-level = "info,sandbox=debug"
         "#,
     )
@@ -44,6 +45,7 @@ fn every_key_is_set() {
         debian_keyring: Some("/k.gpg".into()),
         debian_refresh: Duration::from_secs(7 * 86_400),
         debian_cache: Some("/cache".into()),
+        proxy: Some("http://proxy.example:3128".into()),
         log_level: "info,sandbox=debug".into(),
     };
     assert_eq!(engine, expected);
@@ -68,9 +70,10 @@ fn what_is_wrong_is_named() {
         ("cpu-limit = nan", "key `cpu-limit`: must be at least 0.01"),
         (
             "debian-mirror = \"archive.example\"",
-            "key `debian-mirror`: must be an http, https or file URL",
+            "key `debian-mirror`: must begin with one of `http://`, `https://`, `file://`, `/`",
         ),
         ("debian-cache = \"cache\"", "key `debian-cache`: must be an absolute path"),
+        ("proxy = \"/file\"", "key `proxy`: must begin with one of `http://`, `https://`"),
         ("idle-timeout", "not valid TOML"),
         (
             "[network]\nmode = \"host\"",

@@ -69,6 +69,8 @@ impl Receiving {
             return Err(Refused::TooLarge);
         }
         let mut received = self.begin();
+        // Growing in steps would hold twice as much for a moment.
+        received.bytes.reserve(body.size_hint().exact().unwrap_or_default() as usize);
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| Refused::Broken)?;
             if let Some(piece) = frame.data_ref() {

@@ -8,11 +8,11 @@ use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
+use protocol::SpanId;
 use protocol::session::{
     CLOSE_PATH, ERROR_KINDS_HEADER, EVENTS_PATH, MAX_BODY_BYTES, PARENT_SPAN_HEADER, QUERY_PATH,
     SCHEMA_PATH, STATUS_PATH,
 };
-use protocol::SpanId;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -103,7 +103,8 @@ async fn read(received: Received, headers: &HeaderMap) -> Result<GraphRequest, S
         let parsing = tokio::task::spawn_blocking(move || parse(&received));
         parsing.await.map_err(|error| error.to_string())?
     };
-    let parsed = parsed.map_err(|error| format!("the request is not the JSON of a query: {error}"))?;
+    let parsed =
+        parsed.map_err(|error| format!("the request is not the JSON of a query: {error}"))?;
     Ok(GraphRequest {
         query: parsed.query.ok_or("the request has no `query`")?,
         variables: parsed.variables,

@@ -24,12 +24,11 @@ async fn every_session_has_an_unguessable_name() {
 #[tokio::test]
 async fn another_version_is_refused_with_a_hint() {
     let world = World::new();
-    let line = hello(Purpose::Query(ClientSettings::default()))
-        .replace(protocol::VERSION, "9.9.9");
+    let line = hello(Purpose::Query(ClientSettings::default())).replace(protocol::VERSION, "9.9.9");
     let error = refusal(world.greet(&line).await.1);
     assert_eq!(error.kind, ErrorKind::Environment);
     assert!(error.message.contains("9.9.9") && error.message.contains(protocol::VERSION));
-    assert!(error.hints.iter().any(|hint| hint.contains("kill")), "{:?}", error.hints);
+    assert!(error.hints.iter().any(|hint| hint.contains("engine stop")), "{:?}", error.hints);
 }
 
 #[tokio::test]

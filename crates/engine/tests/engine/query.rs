@@ -46,7 +46,9 @@ async fn absent_null_and_empty_mean_the_same() {
 async fn what_is_no_request_is_a_bad_request_in_json() {
     let world = World::new();
     let session = world.session().await;
-    for body in ["", "no json", "[]", "{}", "{\"query\": null}", "{\"query\": 1}", "{\"query\":\"{a}\""] {
+    for body in
+        ["", "no json", "[]", "{}", "{\"query\": null}", "{\"query\": 1}", "{\"query\":\"{a}\""]
+    {
         let (status, text) = session.ask("POST", QUERY_PATH, body).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
         let json: Value = serde_json::from_str(&text).unwrap();

@@ -211,9 +211,8 @@ impl World {
 
     /// What a field says next.
     pub(crate) async fn news(&self) -> &'static str {
-        let next = |context: &mut std::task::Context<'_>| {
-            self.news.lock().unwrap().poll_recv(context)
-        };
+        let next =
+            |context: &mut std::task::Context<'_>| self.news.lock().unwrap().poll_recv(context);
         std::future::poll_fn(next).await.unwrap()
     }
 }

@@ -57,7 +57,7 @@ async fn refused(query: String) -> String {
     let begin = Instant::now();
     let error = client.error(&query).await;
     let took = begin.elapsed();
-    assert!(took < Duration::from_secs(5), "{took:?} for {error}");
+    assert!(took < Duration::from_secs(20), "{took:?} for {error}");
     assert_eq!(client.probe.total(), 0);
     error
 }

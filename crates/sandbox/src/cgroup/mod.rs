@@ -51,7 +51,11 @@ enum Version {
 
 impl Groups {
     /// Finds out how groups are made here. None when there is nothing to limit.
-    pub(crate) fn prepare(name: &str, limits: Limits, zygote: i32) -> Result<Option<Groups>, Error> {
+    pub(crate) fn prepare(
+        name: &str,
+        limits: Limits,
+        zygote: i32,
+    ) -> Result<Option<Groups>, Error> {
         if !limits.any() {
             return Ok(None);
         }
@@ -162,7 +166,8 @@ pub fn sweep(cgroup_name: &str) -> Result<usize, Error> {
     check_name(cgroup_name)?;
     let mounts = fs::read_to_string("/proc/self/mountinfo")
         .map_err(Error::host("cannot read /proc/self/mountinfo"))?;
-    let removed = parse::places(&mounts).iter().map(|place| sweep_below(place, cgroup_name, 0)).sum();
+    let removed =
+        parse::places(&mounts).iter().map(|place| sweep_below(place, cgroup_name, 0)).sum();
     Ok(removed)
 }
 
@@ -194,8 +199,7 @@ fn remove_tree(group: &Path) -> usize {
 /// The groups directly in a group. A group that vanishes meanwhile has none.
 fn subgroups(group: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(group) else { return Vec::new() };
-    let is_directory =
-        |entry: &fs::DirEntry| entry.file_type().is_ok_and(|found| found.is_dir());
+    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|found| found.is_dir());
     entries.flatten().filter(is_directory).map(|entry| entry.path()).collect()
 }
 

@@ -34,7 +34,9 @@ impl Hierarchy {
     pub(super) fn directory(&self, path: &str) -> Option<PathBuf> {
         let inside = match self.root.as_str() {
             "/" => path,
-            root => path.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'))?,
+            root => {
+                path.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'))?
+            }
         };
         if inside.split('/').any(|part| part == "..") {
             return None;

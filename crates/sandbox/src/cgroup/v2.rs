@@ -3,7 +3,9 @@
 //! A group that hands controllers down may have no processes of its own, unless it is the top. So the
 //! engine moves itself and the zygote into a leaf first.
 
-use super::{Group, MemoryFiles, PERIOD, make_directory, needed, parse, quota, unlimited, write_if_present};
+use super::{
+    Group, MemoryFiles, PERIOD, make_directory, needed, parse, quota, unlimited, write_if_present,
+};
 use crate::{Error, Limits};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
@@ -44,7 +46,10 @@ impl Tree {
         let controllers = needed(limits);
         let list = fs::read_to_string(place.own.join("cgroup.controllers")).unwrap_or_default();
         if !parse::has_all(&list, &controllers) {
-            return Err(unlimited(&controllers, format!("the engine's group only has `{}`", list.trim())));
+            return Err(unlimited(
+                &controllers,
+                format!("the engine's group only has `{}`", list.trim()),
+            ));
         }
         let base = place.own.join(name);
         let leaf = (!place.top).then(|| base.join("engine"));
@@ -72,7 +77,8 @@ impl Tree {
     }
 
     fn hand_down(&self, group: &Path, sign: char) -> io::Result<()> {
-        let words: Vec<String> = self.controllers.iter().map(|name| format!("{sign}{name}")).collect();
+        let words: Vec<String> =
+            self.controllers.iter().map(|name| format!("{sign}{name}")).collect();
         fs::write(group.join("cgroup.subtree_control"), words.join(" "))
     }
 

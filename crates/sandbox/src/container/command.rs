@@ -46,10 +46,8 @@ impl Command {
             texts.iter().map(|text| CString::new(text.as_str()).map_err(|_| malformed())).collect()
         };
         let program = run.args.first().ok_or_else(malformed)?;
-        let redirects = [
-            (Channel::Stdout, &run.redirect_stdout),
-            (Channel::Stderr, &run.redirect_stderr),
-        ];
+        let redirects =
+            [(Channel::Stdout, &run.redirect_stdout), (Channel::Stderr, &run.redirect_stderr)];
         Ok(Command {
             arguments: Strings::new(strings(&run.args)?),
             environment: Strings::new(strings(&run.env)?),
@@ -132,7 +130,9 @@ impl Command {
                 Errno::NOENT | Errno::NOTDIR => {}
                 Errno::ACCESS => denied = denied.or(Some(candidate)),
                 Errno::NOEXEC => {
-                    return unfit("it is neither a program for this machine nor a script".to_owned());
+                    return unfit(
+                        "it is neither a program for this machine nor a script".to_owned(),
+                    );
                 }
                 Errno::NAMETOOLONG | Errno::LOOP if self.searched => {}
                 error @ (Errno::NAMETOOLONG | Errno::LOOP) => {
@@ -143,7 +143,9 @@ impl Command {
         }
         if let Some(path) = denied {
             let directory = file_type(path) == Some(FileType::Directory);
-            return unfit(if directory { "it is a directory" } else { "permission denied" }.to_owned());
+            return unfit(
+                if directory { "it is a directory" } else { "permission denied" }.to_owned(),
+            );
         }
         if self.candidates.iter().any(|path| file_type(path) == Some(FileType::RegularFile)) {
             return unfit("the interpreter or loader that it names does not exist".to_owned());

@@ -14,6 +14,7 @@ use crate::sys;
 use crate::wire::{self, Failure, Input, Run, Status};
 use crate::zygote::{World, tell};
 use command::Command;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -63,10 +64,8 @@ fn prepare(
     mounts::build(world, &run, &descriptors)?;
     rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
     connect_streams(world, &descriptors).map_err(Failure::setup("connect the streams"))?;
-    rustix::process::chdir(&*run.workdir).map_err(|error| Failure {
-        stage: wire::Stage::Workdir,
-        errno: error.raw_os_error(),
-    })?;
+    enter_directory(&run.workdir)
+        .map_err(|error| Failure { stage: wire::Stage::Workdir, errno: error.raw_os_error() })?;
     let command = Command::new(&run, world)?;
     confine::confine(world, run.all_capabilities)?;
     Ok((run, command))
@@ -123,6 +122,15 @@ fn enter_groups(files: &[OwnedFd]) -> Result<(), Failure> {
         rustix::io::write(file, b"0").map_err(Failure::setup("enter the control group"))?;
     }
     sys::hide_control_groups().map_err(Failure::setup("hide the control group"))
+}
+
+/// Enters a directory of the container. Links such as those in `/proc/self/fd` could lead to something
+/// that this process still holds open and that lies outside.
+fn enter_directory(path: &str) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory =
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)?;
+    rustix::process::fchdir(directory)
 }
 
 fn connect_streams(world: &World, descriptors: &Descriptors) -> Result<(), Errno> {

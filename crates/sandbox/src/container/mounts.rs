@@ -91,8 +91,11 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
 ];
 
-/// What is mounted in `/dev`: name, file system, options. Sizes are those that other engines give.
-const DEVICE_MOUNTS: [(&str, &str, &[(&str, &str)]); 3] = [
+/// Name, file system, options.
+type DeviceMount = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// What is mounted in `/dev`. Sizes are those that other engines give.
+const DEVICE_MOUNTS: [DeviceMount; 3] = [
     ("pts", "devpts", &[("ptmxmode", "0666"), ("mode", "0620"), ("gid", "5")]),
     ("shm", "tmpfs", &[("mode", "1777"), ("size", "65536k")]),
     ("mqueue", "mqueue", &[]),

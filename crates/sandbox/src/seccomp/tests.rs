@@ -10,7 +10,12 @@ const UNKNOWN: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 const KILLED: u32 = 0x8000_0000;
 
 /// What the kernel would answer, and after how many instructions.
-fn run(program: &[FilterInstruction], number: u32, architecture: u32, args: [u64; 6]) -> (u32, usize) {
+fn run(
+    program: &[FilterInstruction],
+    number: u32,
+    architecture: u32,
+    args: [u64; 6],
+) -> (u32, usize) {
     let mut data = Vec::new();
     data.extend(number.to_ne_bytes());
     data.extend(architecture.to_ne_bytes());
@@ -73,7 +78,8 @@ fn another_architecture_is_killed() {
 #[test]
 fn clone_may_not_make_namespaces() {
     assert_eq!(call(libc::SYS_clone, [libc::SIGCHLD as u64, 0, 0, 0, 0, 0]), ALLOWED);
-    for flag in [libc::CLONE_NEWUSER, libc::CLONE_NEWNS, libc::CLONE_NEWNET, libc::CLONE_NEWCGROUP] {
+    for flag in [libc::CLONE_NEWUSER, libc::CLONE_NEWNS, libc::CLONE_NEWNET, libc::CLONE_NEWCGROUP]
+    {
         let flags = (flag | libc::SIGCHLD) as u64;
         assert_eq!(call(libc::SYS_clone, [flags, 0, 0, 0, 0, 0]), REFUSED, "{flag:#x}");
     }
@@ -110,7 +116,8 @@ fn what_programs_need_is_allowed_and_what_leads_out_is_not() {
     for number in allowed {
         assert_eq!(call(number, [0; 6]), ALLOWED, "call {number}");
     }
-    let refused = [libc::SYS_mount, libc::SYS_unshare, libc::SYS_setns, libc::SYS_syslog, libc::SYS_bpf];
+    let refused =
+        [libc::SYS_mount, libc::SYS_unshare, libc::SYS_setns, libc::SYS_syslog, libc::SYS_bpf];
     for number in refused {
         assert_eq!(call(number, [0; 6]), REFUSED, "call {number}");
     }

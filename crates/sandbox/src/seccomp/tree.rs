@@ -68,10 +68,9 @@ fn search(ranges: &[Range]) -> Vec<FilterInstruction> {
     let mut program = match u8::try_from(low.len()) {
         Ok(distance) => vec![jump(JUMP_IF_AT_LEAST, boundary.first, distance, 0)],
         // A conditional jump reaches 255 instructions far, an unconditional one any distance.
-        Err(_) => vec![
-            jump(JUMP_IF_AT_LEAST, boundary.first, 0, 1),
-            instruction(JUMP, low.len() as u32),
-        ],
+        Err(_) => {
+            vec![jump(JUMP_IF_AT_LEAST, boundary.first, 0, 1), instruction(JUMP, low.len() as u32)]
+        }
     };
     program.extend(low);
     program.extend(search(high));

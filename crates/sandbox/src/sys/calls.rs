@@ -103,8 +103,7 @@ pub(crate) fn watched(descriptor: OwnedFd, interest: Interest) -> io::Result<Asy
 /// Brings the loopback interface of this network namespace up.
 pub(crate) fn loopback_up() -> Result<(), Errno> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-    let socket =
-        socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     // SAFETY: an all-zero ifreq is a valid one.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(b"lo") {
@@ -133,7 +132,10 @@ pub(crate) fn erase_arguments(stat: &str) {
     // SAFETY: the kernel says that the process's own argument strings lie here; they are writable
     // memory of this process. Nothing refers to them any more: this runs after the arguments were read.
     let arguments = unsafe {
-        std::slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut::<u8>(start), end - start)
+        std::slice::from_raw_parts_mut(
+            std::ptr::with_exposed_provenance_mut::<u8>(start),
+            end - start,
+        )
     };
     let first = arguments.iter().position(|byte| *byte == 0).unwrap_or(arguments.len());
     if first + 1 >= arguments.len() {

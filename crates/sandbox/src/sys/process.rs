@@ -66,7 +66,9 @@ pub(crate) fn clone_process(flags: u64, group: Option<BorrowedFd<'_>>) -> Result
         -1 => Err(last_error()),
         0 => Ok(Clone3::Child),
         // SAFETY: the kernel has just made this descriptor for us alone.
-        pid => Ok(Clone3::Parent { pid: pid as i32, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } }),
+        pid => {
+            Ok(Clone3::Parent { pid: pid as i32, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } })
+        }
     }
 }
 

@@ -48,7 +48,8 @@ impl Zygote {
         let binary = read_only_binary(program)?;
         let words = std::iter::once(NAME).chain(args.iter().copied());
         let arguments = words.map(CString::new).collect::<Result<Vec<_>, _>>();
-        let arguments = arguments.map_err(|_| Error::Zygote("has a zero in its arguments".into()))?;
+        let arguments =
+            arguments.map_err(|_| Error::Zygote("has a zero in its arguments".into()))?;
         let (arguments, environment) = (Strings::new(arguments), Strings::new(Vec::new()));
         // As process 1 of a pid namespace it takes every container with it, whatever they did.
         let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS;

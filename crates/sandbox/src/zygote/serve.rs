@@ -134,7 +134,8 @@ impl Zygote<'_> {
     }
 
     fn run(&mut self, length: usize, descriptors: Vec<OwnedFd>) {
-        let (&[kind, group, ..], Some(status)) = (&self.buffer[..length], descriptors.first()) else {
+        let (&[kind, group, ..], Some(status)) = (&self.buffer[..length], descriptors.first())
+        else {
             return;
         };
         if kind != wire::RUN && kind != wire::RUN_IN_FILE {
@@ -147,12 +148,15 @@ impl Zygote<'_> {
         match sys::clone_process(self.namespaces(group), directory) {
             Ok(Clone3::Child) => container::enter(&self.world, &self.buffer[..length], descriptors),
             Ok(Clone3::Parent { pid, pidfd }) => self.watch_container(pid, pidfd, descriptors),
-            Err(error) => tell(status.as_fd(), &Status::Failed(Failure::setup("clone")(error)), &[]),
+            Err(error) => {
+                tell(status.as_fd(), &Status::Failed(Failure::setup("clone")(error)), &[])
+            }
         }
     }
 
     fn namespaces(&self, group: u8) -> u64 {
-        let mut flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        let mut flags =
+            libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
         if !self.world.host_network {
             flags |= libc::CLONE_NEWNET;
         }

@@ -130,8 +130,11 @@ pub(crate) fn new_mount(
 
 /// Attaches a detached mount at a path below a directory.
 pub(crate) fn attach(mount: BorrowedFd<'_>, at: BorrowedFd<'_>, path: &str) -> Result<(), Errno> {
-    let empty_target =
-        if path.is_empty() { MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH } else { MoveMountFlags::empty() };
+    let empty_target = if path.is_empty() {
+        MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH
+    } else {
+        MoveMountFlags::empty()
+    };
     move_mount(mount, "", at, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | empty_target)
 }
 
@@ -186,7 +189,9 @@ fn present_paths() -> Result<(Paths, Paths, Vec<&'static str>), Errno> {
     let (mut files, mut directories) = (Vec::new(), Vec::new());
     for (area, path) in MASKED {
         let tree = if *area == Area::Proc { &proc } else { &sys };
-        let Ok(found) = rustix::fs::statat(tree, *path, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        let Ok(found) = rustix::fs::statat(tree, *path, AtFlags::SYMLINK_NOFOLLOW) else {
+            continue;
+        };
         match FileType::from_raw_mode(found.st_mode) {
             FileType::Directory => directories.push((*area, *path)),
             _ => files.push((*area, *path)),

@@ -134,7 +134,9 @@ async fn the_working_directory_is_entered(fixture: Arc<Fixture>) {
     let mut spec = fixture.spec(&["pwd"]);
     spec.workdir = "/tmp".into();
     assert_eq!(run(&fixture.plain, spec).await.unwrap().text(), "/tmp");
-    for missing in ["/no/such", "/bin/busybox"] {
+    for missing in
+        ["/no/such", "/bin/busybox", "/proc/self/fd/3", "/proc/self/root", "/proc/self/cwd"]
+    {
         let mut spec = fixture.spec(&["pwd"]);
         spec.workdir = missing.into();
         let error = run(&fixture.plain, spec).await.unwrap_err();

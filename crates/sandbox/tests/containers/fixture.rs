@@ -1,8 +1,8 @@
 //! Sandboxes with different settings, a small root of busybox, and short ways to run something in them.
 
 use sandbox::{
-    Error, Exit, Limits, MountPoint, Network, Output, Sandbox, Settings, Source, Spec, Stdin, Stream,
-    User, Zygote,
+    Error, Exit, Limits, MountPoint, Network, Output, Sandbox, Settings, Source, Spec, Stdin,
+    Stream, User, Zygote,
 };
 use std::collections::HashSet;
 use std::fs;
@@ -68,7 +68,8 @@ impl Fixture {
         Fixture {
             plain: Sandbox::new(zygotes.plain, settings("plain")).unwrap(),
             host: Sandbox::new(zygotes.host, host).unwrap(),
-            limited: Sandbox::new(zygotes.limited, Settings { limits, ..settings("limited") }).unwrap(),
+            limited: Sandbox::new(zygotes.limited, Settings { limits, ..settings("limited") })
+                .unwrap(),
             root,
             cgroup_name,
             directory,
@@ -205,7 +206,8 @@ pub(crate) fn make_root(root: &Path) {
     }
     fs::copy(BUSYBOX, root.join("bin/busybox")).expect("install busybox-static");
     let listed = std::process::Command::new(BUSYBOX).arg("--list").output().unwrap();
-    for name in String::from_utf8(listed.stdout).unwrap().lines().filter(|name| *name != "busybox") {
+    for name in String::from_utf8(listed.stdout).unwrap().lines().filter(|name| *name != "busybox")
+    {
         symlink("busybox", root.join("bin").join(name)).unwrap();
     }
 }

@@ -23,7 +23,8 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 async fn a_tmpfs_holds_no_more_than_its_size(fixture: Arc<Fixture>) {
-    let write = |name: &str, kib: u32| format!("dd if=/dev/zero of=/tmp/t/{name} bs=1k count={kib}");
+    let write =
+        |name: &str, kib: u32| format!("dd if=/dev/zero of=/tmp/t/{name} bs=1k count={kib}");
     let line = format!("{} && {}", write("a", 500), write("b", 5000));
     let mut spec = fixture.spec(&["sh", "-c", &line]);
     spec.mounts.push(mount("/tmp/t", Source::Tmpfs { size: Some(1 << 20) }));
@@ -36,7 +37,8 @@ async fn a_tmpfs_holds_no_more_than_its_size(fixture: Arc<Fixture>) {
 async fn read_only_is_read_only(fixture: Arc<Fixture>) {
     let outside = fixture.outside("read-only");
     fs::write(outside.join("file"), "kept").unwrap();
-    let mut spec = fixture.spec(&["sh", "-c", "cat /tmp/ro/file; echo x > /tmp/ro/file; touch /tmp/ro/new"]);
+    let mut spec =
+        fixture.spec(&["sh", "-c", "cat /tmp/ro/file; echo x > /tmp/ro/file; touch /tmp/ro/new"]);
     spec.mounts.push(MountPoint {
         target: "/tmp/ro".into(),
         source: Source::Mount(Mount::bind(&outside).unwrap()),
@@ -69,7 +71,8 @@ async fn directories_and_files_are_mounted(fixture: Arc<Fixture>) {
 async fn mounts_lie_in_mounts(fixture: Arc<Fixture>) {
     let outside = fixture.outside("nested");
     fs::write(outside.join("f"), "inner").unwrap();
-    let line = "cat /tmp/n/a/b/f /tmp/n/a/b/deep/file; touch /tmp/n/a/x /tmp/n/y; ls /tmp/n /tmp/n/a";
+    let line =
+        "cat /tmp/n/a/b/f /tmp/n/a/b/deep/file; touch /tmp/n/a/x /tmp/n/y; ls /tmp/n /tmp/n/a";
     let mut spec = fixture.spec(&["sh", "-c", line]);
     let file = Mount::bind_file(&outside.join("f")).unwrap();
     spec.mounts.push(mount("/tmp/n/a/b/deep/file", Source::Mount(file)));
@@ -101,7 +104,8 @@ async fn links_lead_nowhere_out_of_the_root(fixture: Arc<Fixture>) {
     fs::write(root.join("etc/real-hosts"), "").unwrap();
     let inside = outside.strip_prefix("/").unwrap();
     fs::create_dir_all(root.join(inside)).unwrap();
-    let mut spec = spec_in(&root, &["sh", "-c", "touch /absolute/x /up/t/y; ls /absolute /t; cat /etc/hosts"]);
+    let mut spec =
+        spec_in(&root, &["sh", "-c", "touch /absolute/x /up/t/y; ls /absolute /t; cat /etc/hosts"]);
     spec.mounts.push(mount("/absolute", Source::Tmpfs { size: None }));
     spec.mounts.push(mount("/up/t", Source::Tmpfs { size: None }));
     let outcome = run(&fixture.plain, spec).await.unwrap();
@@ -128,7 +132,13 @@ async fn a_root_without_its_places_is_an_error(fixture: Arc<Fixture>) {
     fs::remove_dir(root.join("sys")).unwrap();
     let error = run(&fixture.plain, spec_in(&root, &["true"])).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot mount at `/sys`: No such file or directory (os error 2)");
-    let many = (0..300).map(|number| mount(&format!("/tmp/{number}"), Source::Tmpfs { size: None }));
+    let long = "/tmp/".repeat(1 << 20);
+    let mut spec = fixture.spec(&["true"]);
+    spec.mounts.push(mount(&long, Source::Tmpfs { size: None }));
+    let error = run(&fixture.plain, spec).await.unwrap_err();
+    assert!(matches!(&error, Error::Mount { target, .. } if target.len() < 300), "{error}");
+    let many =
+        (0..300).map(|number| mount(&format!("/tmp/{number}"), Source::Tmpfs { size: None }));
     let mut spec = fixture.spec(&["true"]);
     spec.mounts.extend(many);
     let error = run(&fixture.plain, spec).await.unwrap_err();

@@ -23,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
         a_full_disk_under_a_redirect_is_an_error,
         much_output_needs_little_memory,
         output_ends_with_the_container,
+        a_panic_over_output_ends_the_command,
     ]
 }
 
@@ -111,7 +112,8 @@ async fn redirects_are_made_as_the_user(fixture: Arc<Fixture>) {
     use std::os::unix::fs::MetadataExt;
     let user = User { uid: 1000, gid: 1001, groups: Vec::new() };
     let mut spec = redirected(&fixture, "echo x", Some("/tmp/t/mine"), None);
-    spec.mounts.push(mount("/tmp/t", Source::Mount(Mount::bind(&fixture.outside("users")).unwrap())));
+    spec.mounts
+        .push(mount("/tmp/t", Source::Mount(Mount::bind(&fixture.outside("users")).unwrap())));
     spec.user = user.clone();
     let error = run(&fixture.plain, spec).await.unwrap_err();
     assert!(error.to_string().ends_with("permission denied"), "{error}");
@@ -132,8 +134,7 @@ async fn redirects_go_to_regular_files_only(fixture: Arc<Fixture>) {
             let mut spec = redirected(&fixture, "echo x", None, Some(path));
             spec.init = init;
             let error = run(&fixture.plain, spec).await.unwrap_err();
-            let expected =
-                matches!(&error, Error::Redirect { stream: "stderr", path: told, .. } if told == path);
+            let expected = matches!(&error, Error::Redirect { stream: "stderr", path: told, .. } if told == path);
             assert!(expected, "{path}: {error}");
         }
     }
@@ -186,4 +187,11 @@ async fn much_output_needs_little_memory(fixture: Arc<Fixture>) {
 async fn output_ends_with_the_container(fixture: Arc<Fixture>) {
     let outcome = fixture.shell("sleep 1000 & (sleep 1000; echo never) & echo done").await;
     check(&outcome, "done\n", "");
+}
+
+async fn a_panic_over_output_ends_the_command(fixture: Arc<Fixture>) {
+    let spec = fixture.spec(&["sh", "-c", "echo x; exec sleep 1000"]);
+    let output = |_: Stream, _: &[u8]| std::panic::resume_unwind(Box::new(()));
+    let error = fixture.plain.run(spec, Box::new(output)).await.unwrap_err();
+    assert!(error.to_string().contains("panicked"), "{error}");
 }

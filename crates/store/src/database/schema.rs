@@ -83,9 +83,9 @@ pub(super) fn expire_calls(connection: &Connection) -> rusqlite::Result<usize> {
 fn open_writer(path: &Path) -> Result<Connection, Error> {
     let mut connection = Connection::open(path)?;
     set_limits(&connection)?;
-    connection.pragma_update(None, "journal_mode", "wal")?;
     // Nothing is lost if making the tables is: they are made again.
     connection.pragma_update(None, "synchronous", "off")?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

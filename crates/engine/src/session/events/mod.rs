@@ -120,7 +120,8 @@ impl Waiting {
     fn take_text(&mut self, event: Event) {
         let Event::Log { id, stream, text, .. } = &event else { return };
         self.text += text.len();
-        if let Some(Event::Log { id: last, stream: same, text: earlier, .. }) = self.events.back_mut()
+        if let Some(Event::Log { id: last, stream: same, text: earlier, .. }) =
+            self.events.back_mut()
             && (&*last, &*same) == (id, stream)
             && earlier.len() + text.len() <= MAX_PIECE
         {

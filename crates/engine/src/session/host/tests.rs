@@ -177,8 +177,7 @@ async fn a_file_that_cannot_be_read_is_not_sent_as_complete() {
     let mut world = World::new(StatusCode::BAD_REQUEST, "{}");
     // A directory opens and does not read.
     let source = File::open("/").unwrap();
-    let request =
-        WriteRequest { path: "p".into(), name_in_directory: String::new(), mode: 0o600 };
+    let request = WriteRequest { path: "p".into(), name_in_directory: String::new(), mode: 0o600 };
     let error = world.host.write(request, source).await.unwrap_err();
     assert!(error.message.starts_with("the file cannot be read"), "{error}");
     let (_, _, body) = world.asked.recv().await.unwrap();

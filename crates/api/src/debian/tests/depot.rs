@@ -1,0 +1,165 @@
+//! From an archive to layers, and what of it is remembered.
+
+use super::Steps;
+use super::archive::{Archive, replace, text};
+use crate::debian::address::Address;
+use crate::debian::depot::Depot;
+use crate::debian::error::Error;
+use crate::debian::plan::{Package, Plan};
+use std::fs;
+use std::time::Duration;
+use store::Snapshot;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// An archive with a base of two packages, and two more.
+fn archive() -> Archive {
+    let mut archive = Archive::new();
+    archive.add("apt", "Depends: lib\n", &[], &[("./usr/bin/apt", "x")]);
+    archive.add("lib", "Multi-Arch: same\n", &[], &[("./lib/a.so", "y")]);
+    archive.add("tool", "Depends: more\nPre-Depends: lib\n", &[], &[("./usr/bin/tool", "z")]);
+    archive.add("more", "", &[], &[]);
+    archive.publish();
+    archive
+}
+
+async fn plan(depot: &Depot, address: &str, steps: &Steps) -> Result<Plan, Error> {
+    let address = Address::parse(address).unwrap().unwrap();
+    let origins = depot.origins(&address).await?;
+    let suites = vec![depot.suite(&origins[0]).await?];
+    depot.plan(&address, &suites, steps).await
+}
+
+fn names(packages: &[Package]) -> Vec<&str> {
+    packages.iter().map(|package| package.name.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_plan_has_a_base_and_what_is_added() {
+    let archive = archive();
+    let steps = Steps::default();
+    let plan = plan(&archive.depot(DAY), "deb://suite+tool", &steps).await.unwrap();
+    assert_eq!(names(&plan.base), ["lib", "apt"]);
+    assert_eq!(names(&plan.added), ["more", "tool"]);
+    assert_eq!(plan.date, 1_749_287_586);
+    let flags: Vec<_> = plan.added.iter().map(|p| (p.automatic, p.pre_depends)).collect();
+    assert_eq!(flags, [(true, false), (false, true)]);
+    assert!(plan.added[1].url.ends_with("/mirror/pool/tool.deb"), "{}", plan.added[1].url);
+    assert_eq!(steps.take(), ["download package lists", "resolve packages"]);
+}
+
+#[tokio::test]
+async fn a_known_plan_needs_neither_archive_nor_index() {
+    let archive = archive();
+    let steps = Steps::default();
+    let depot = archive.depot(DAY);
+    plan(&depot, "deb://suite", &steps).await.unwrap();
+    steps.take();
+    fs::remove_dir_all(archive.path("mirror")).unwrap();
+    plan(&depot, "deb://suite+tool", &steps).await.unwrap();
+    assert_eq!(steps.take(), ["resolve packages"], "the index is in the cache");
+    fs::remove_dir_all(archive.path("cache/indexes")).unwrap();
+    plan(&depot, "deb://suite+tool", &steps).await.unwrap();
+    assert!(steps.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_damaged_index_of_the_cache_is_made_again() {
+    let archive = archive();
+    let (steps, depot) = (Steps::default(), archive.depot(DAY));
+    plan(&depot, "deb://suite", &steps).await.unwrap();
+    let index = fs::read_dir(archive.path("cache/indexes")).unwrap().next().unwrap().unwrap();
+    replace(&index.path(), "something else that is longer than a digest");
+    let plan = plan(&depot, "deb://suite+more", &steps).await.unwrap();
+    assert_eq!(names(&plan.added), ["more"]);
+}
+
+#[tokio::test]
+async fn a_suite_is_asked_again_when_it_is_old() {
+    let mut archive = archive();
+    let steps = Steps::default();
+    plan(&archive.depot(DAY), "deb://suite", &steps).await.unwrap();
+    archive.add("new", "", &[], &[]);
+    archive.publish();
+    let error = plan(&archive.depot(DAY), "deb://suite+new", &steps).await.unwrap_err();
+    assert_eq!(error.to_string(), "there is no package `new`");
+    let plan = plan(&archive.depot(Duration::ZERO), "deb://suite+new", &steps).await.unwrap();
+    assert_eq!(names(&plan.added), ["new"]);
+}
+
+#[tokio::test]
+async fn a_missing_suite_and_a_wrong_release_are_named() {
+    let archive = archive();
+    let steps = Steps::default();
+    let depot = archive.depot(DAY);
+    let error = plan(&depot, "deb://other", &steps).await.unwrap_err();
+    assert!(error.to_string().ends_with("has no suite `other`"), "{error}");
+    replace(&archive.path("mirror/dists/suite/InRelease"), "Suite: suite\n");
+    let error = plan(&depot, "deb://suite", &steps).await.unwrap_err();
+    assert!(error.to_string().ends_with("it has no valid `SHA256`"), "{error}");
+}
+
+#[tokio::test]
+async fn an_index_that_was_not_signed_is_refused() {
+    let archive = archive();
+    let index = archive.path("mirror/dists/suite/main/binary-amd64/Packages");
+    let text = fs::read_to_string(&index).unwrap().replacen("Version: 1", "Version: 9", 1);
+    replace(&index, &text);
+    let error = plan(&archive.depot(DAY), "deb://suite", &Steps::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Fetch(fetch::Error::Digest { .. })), "{error}");
+}
+
+#[tokio::test]
+async fn a_package_becomes_a_layer() {
+    let mut archive = Archive::new();
+    archive.add(
+        "apt",
+        "Multi-Arch: same\n",
+        &[("./conffiles", "/etc/demo\n/etc/absent\n"), ("./postinst", "#!/bin/sh\n")],
+        &[
+            ("./", ""),
+            ("./lib/", ""),
+            ("./lib/a.so", "code"),
+            ("./etc/demo", "settings"),
+            ("./usr/bin/link", "-> ../x"),
+        ],
+    );
+    archive.publish();
+    let (depot, steps) = (archive.depot(DAY), Steps::default());
+    let plan = plan(&depot, "deb://suite", &steps).await.unwrap();
+    steps.take();
+    let unpacked = depot.unpacked(&plan.base, &steps).await.unwrap();
+    assert_eq!(steps.take(), ["download packages", "unpack packages"]);
+    let view = depot.store.view(&Snapshot::empty().push(unpacked[0].layer()));
+    assert_eq!(text(&view, "usr/lib/a.so"), "code");
+    assert_eq!(text(&view, "etc/demo.dpkg-new"), "settings");
+    assert_eq!(view.read_link("usr/bin/link").unwrap(), "../x");
+    assert!(view.stat("lib").is_err(), "a directory would hide the link");
+    assert!(view.stat("etc/demo").is_err());
+    let info = |ending| text(&view, &format!("var/lib/dpkg/info/apt:amd64.{ending}"));
+    assert_eq!(info("list"), "/.\n/lib\n/lib/a.so\n/etc/demo\n/usr/bin/link\n");
+    assert_eq!(info("postinst"), "#!/bin/sh\n");
+    assert_eq!(info("md5sums"), "c13367945d5d4c91047b3b50234aa7ab  lib/a.so\n");
+    let facts = &unpacked[0].facts;
+    assert!(facts.stanza.contains("Status: install ok unpacked\n"), "{}", facts.stanza);
+    assert!(facts.stanza.ends_with("Conffiles:\n /etc/demo newconffile\n"), "{}", facts.stanza);
+    assert_eq!(facts.files, ["lib/a.so", "etc/demo", "usr/bin/link"]);
+    fs::remove_dir_all(archive.path("cache")).unwrap();
+    let again = depot.unpacked(&plan.base, &steps).await.unwrap();
+    assert_eq!(again[0].layer(), unpacked[0].layer());
+    assert!(steps.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_damaged_package_of_the_cache_is_not_used() {
+    let archive = archive();
+    let (depot, steps) = (archive.depot(DAY), Steps::default());
+    let plan = plan(&depot, "deb://suite", &steps).await.unwrap();
+    depot.downloaded(&plan.base, &steps).await.unwrap();
+    let path = depot.cache.package(&plan.base[0].sha256);
+    replace(&path, "other bytes");
+    let error = depot.unpacked(&plan.base, &steps).await.unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    assert!(!path.exists());
+    assert_eq!(depot.unpacked(&plan.base, &steps).await.unwrap().len(), 2);
+}
