@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 use std::time::Duration;
-use testkit::process::{Process, wait_until, with_argument};
+use testkit::process::{Process, named, wait_until, with_argument};
 use testkit::{Random, Running, State, busybox};
 
 /// A command that sleeps under a number nobody else uses, and its processes once they run.
@@ -13,9 +13,9 @@ fn sleeper(state: &State, script: &str) -> (Running, Vec<Process>) {
     let chain = ["core", "container", "with-rootfs", &rootfs, "with-exec", &args, "stdout"];
     let running = state.cli(chain).spawn();
     let name = format!("sleep {number}");
-    let started = || !with_argument(&name).is_empty();
+    let started = || !named(&name).is_empty();
     assert!(wait_until(state.remaining(), started), "{}", state.log());
-    let processes = with_argument(&name);
+    let processes = named(&name);
     (running, processes)
 }
 

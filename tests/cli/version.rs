@@ -35,7 +35,8 @@ fn the_legacy_command_set_prints_one_line() {
     let state = State::new();
     let output = state.cli(["version"]).env("CITOOL_COMMAND_SET", "legacy").run();
     let line = output.ok();
-    assert!(line.starts_with(&format!("ci-tool {}", protocol::VERSION)), "{line}");
+    assert!(line.starts_with(&format!("ci-tool v{} (unix://", protocol::VERSION)), "{line}");
+    assert!(line.contains(") linux/"), "{line}");
     assert_eq!(line.lines().count(), 1, "{line}");
 }
 

@@ -54,18 +54,25 @@ impl Context {
         self.environment.client.workdir.join(path)
     }
 
+    /// An error about which the user was told what is told at once.
+    pub(crate) fn told(&self, error: Error) -> Error {
+        tell_if_interrupted(&error, &self.output);
+        error
+    }
+
     /// Opens a session.
     pub(crate) async fn open(&self) -> Result<Work, Error> {
-        let mut interrupt = Interrupt::new()?;
+        self.open_with(Interrupt::new()?).await
+    }
+
+    /// Opens a session for a command that already listens to Ctrl-C.
+    pub(crate) async fn open_with(&self, mut interrupt: Interrupt) -> Result<Work, Error> {
         let options = SessionOptions::default();
         match interrupt.or(client::connect(&self.environment.client, options)).await {
             Ok(session) => {
                 Ok(Work { session, interrupt, progress: None, output: self.output, told: false })
             }
-            Err(error) => {
-                tell_if_interrupted(&error, &self.output);
-                Err(error)
-            }
+            Err(error) => Err(self.told(error)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reaches an engine: finds it, starts it, opens a session on it and serves the host's files to it.
 //!
 //! [`connect`] is the way in. It gives a [`Session`] to query on; while that lives, the engine may
-//! ask for files on the session's second connection ([`files`]). An [`Endpoint`] opens the session to
+//! ask for files on the session's second connection (`files`). An [`Endpoint`] opens the session to
 //! other programs on a loopback port. A client never imports the engine: they meet on the wire, in
 //! `protocol`. Nothing here prints or reads the environment; see [`ClientEnvironment`].
 
@@ -10,7 +10,7 @@ mod connect;
 mod endpoint;
 mod environment;
 mod error;
-pub mod files;
+mod files;
 mod session;
 mod start;
 mod task;

@@ -5,7 +5,6 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
 /// Where a session listens, and the word that opens it.
 #[derive(Clone, Debug)]
@@ -67,7 +66,7 @@ impl Endpoint {
     pub fn connect(&self) -> std::io::Result<TcpStream> {
         let stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(3600)))?;
+        stream.set_read_timeout(Some(crate::surroundings::deadline()))?;
         Ok(stream)
     }
 }

@@ -67,6 +67,13 @@ pub fn with_argument(text: &str) -> Vec<Process> {
     matching.filter_map(Process::of).filter(Process::is_alive).collect()
 }
 
+/// All processes with exactly this command line, words separated by spaces.
+pub fn named(line: &str) -> Vec<Process> {
+    let mut found = with_argument(line);
+    found.retain(|process| process.arguments().trim_end() == line);
+    found
+}
+
 /// All processes with this text in the environment they were started with.
 pub fn with_environment(text: &str) -> Vec<Process> {
     let matching = all_pids().into_iter().filter(|pid| read(*pid, "environ").contains(text));

@@ -11,7 +11,7 @@ use std::process::Command;
 /// Images that the seed holds.
 const IMAGES: &[&str] = &["deb://bookworm", "deb://bookworm+python3"];
 
-/// Folders of immutable files: these are linked, everything else is copied.
+/// Folders of immutable files in the store: these are linked, everything else is copied.
 const IMMUTABLE: &[&str] = &["layers", "blobs"];
 
 fn folder() -> PathBuf {
@@ -41,11 +41,13 @@ pub fn make() {
 
 /// Copies the seed, which must have been made, into an empty state folder.
 pub(crate) fn copy_into(state: &Path) {
-    for entry in std::fs::read_dir(folder()).expect("the seed was made") {
+    let store = state.join("store");
+    std::fs::create_dir_all(&store).expect("a folder can be made");
+    for entry in std::fs::read_dir(folder().join("store")).expect("the seed was made") {
         let entry = entry.expect("the seed can be listed");
         let immutable = IMMUTABLE.iter().any(|name| entry.file_name() == *name);
         let mode = if immutable { "-al" } else { "-a" };
-        let status = Command::new("cp").arg(mode).arg(entry.path()).arg(state).status();
+        let status = Command::new("cp").arg(mode).arg(entry.path()).arg(&store).status();
         assert!(status.is_ok_and(|status| status.success()), "cannot copy {:?}", entry.path());
     }
 }

@@ -8,7 +8,7 @@ use crate::ticket::Ticket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, Once};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 /// How long an engine may take to end after it was asked to, containers included.
@@ -18,7 +18,7 @@ const STOP_TIME: Duration = Duration::from_secs(20);
 pub struct State {
     folder: PathBuf,
     seen: Mutex<Holdings>,
-    ticket: Ticket,
+    ticket: Arc<Ticket>,
 }
 
 impl State {
@@ -29,8 +29,17 @@ impl State {
 
     /// An empty state folder whose engine reads these settings.
     pub fn with_config(config: &str) -> Self {
+        Self::on_ticket(config, Arc::new(Ticket::take()))
+    }
+
+    /// Another empty state folder for the same test. It shares the ticket: a test that took a second
+    /// one could wait for itself.
+    pub fn another(&self) -> Self {
+        Self::on_ticket("", self.ticket.clone())
+    }
+
+    fn on_ticket(config: &str, ticket: Arc<Ticket>) -> Self {
         static SWEEP: Once = Once::new();
-        let ticket = Ticket::take();
         SWEEP.call_once(sweep);
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -68,6 +77,17 @@ impl State {
     /// The state folder itself.
     pub fn dir(&self) -> PathBuf {
         self.folder.join("state")
+    }
+
+    /// Where the engine keeps content.
+    pub fn store(&self) -> PathBuf {
+        self.dir().join("store")
+    }
+
+    /// Layers that commands are writing to, or left behind half made.
+    pub fn half_made(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.store().join("work")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path().join("upper")).filter(|path| path.exists()).collect()
     }
 
     /// Home folder of the commands.

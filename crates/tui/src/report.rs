@@ -57,7 +57,7 @@ impl View for Report {
     }
 
     fn finish(&mut self, end: End<'_>, out: &mut String) -> Shown {
-        if !self.heartbeat && !end.failed {
+        if !self.heartbeat && end.trace.causes().next().is_none() {
             return Shown::default();
         }
         tree::write_final(end, &self.look, out)

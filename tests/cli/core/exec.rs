@@ -147,20 +147,12 @@ fn capabilities_are_the_default_set_or_all() {
 fn a_command_that_changes_nothing_leaves_the_tree_as_it_was() {
     let state = State::new();
     let session = Session::start(&state);
-    let chain = |exec: &str| {
-        session.on_container(&format!(
-            r#"withNewDirectory(path: "/new") {{ {exec} {{ rootfs {{ entries }} }} }}"#
-        ))
-    };
-    let before = session
-        .leaf(&session.on_container(r#"withNewDirectory(path: "/new") { rootfs { entries } }"#));
-    let after = session.leaf(&chain(r#"withExec(args: ["true"])"#));
+    let before = session.leaf(&session.on_container("rootfs { entries }"));
+    let exec = r#"withExec(args: ["true"])"#;
+    let after = session.leaf(&session.on_container(&format!("{exec} {{ rootfs {{ entries }} }}")));
     assert_eq!(before, after, "no mount point, no resolver file, nothing of ours");
-    let etc = session.leaf(
-        &session
-            .on_container(r#"withExec(args: ["true"]) { directory(path: "/etc") { entries } }"#),
-    );
-    assert_eq!(etc, json!(["group", "passwd"]));
+    let chain = format!(r#"{exec} {{ directory(path: "/etc") {{ entries }} }}"#);
+    assert_eq!(session.leaf(&session.on_container(&chain)), json!(["group", "passwd"]));
 }
 
 #[test]

@@ -41,10 +41,10 @@ fn a_file_and_links_and_modes_are_taken_as_they_are() {
     let tree = session.leaf(r#"{ host { directory(path: "tree") { id } } }"#);
     let seen = session.container(&format!(
         r#"withDirectory(path: "/t", source: {tree}) {{ withExec(args: ["sh", "-c",
-            "readlink /t/link; readlink /t/out; stat -c '%a %h' /t/run.sh; cat /t/out"]) {{ stdout }} }}"#
+            "readlink /t/link; readlink /t/out; stat -c %a /t/run.sh; test /t/run.sh -ef /t/same && echo same; cat /t/out"]) {{ stdout }} }}"#
     ));
     assert!(
-        seen.starts_with("run.sh\n/etc/passwd\n755 2\nroot:x:0:0"),
+        seen.starts_with("run.sh\n/etc/passwd\n755\nsame\nroot:x:0:0"),
         "the container's own file: {seen}"
     );
     assert!(!seen.contains("daemon"), "not the host's: {seen}");

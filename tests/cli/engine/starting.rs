@@ -76,7 +76,7 @@ fn status_tells_about_it_and_starts_none() {
 #[test]
 fn another_engine_is_reached_by_its_address() {
     let state = State::new();
-    let other = State::new();
+    let other = state.another();
     state.cli(["core", "version"]).run().ok();
     let address = format!("unix://{}", state.dir().join("engine.sock").display());
     other.cli(["core", "version"]).env("CITOOL_ENGINE", address).run().ok();
@@ -98,7 +98,7 @@ fn a_state_folder_of_another_format_is_refused() {
     let state = State::new();
     state.cli(["core", "version"]).run().ok();
     state.stop();
-    let format = state.dir().join("FORMAT");
+    let format = state.store().join("FORMAT");
     assert!(format.exists(), "the folder carries its version");
     std::fs::write(&format, "999999\n").unwrap();
     let output = state.cli(["core", "version"]).run();

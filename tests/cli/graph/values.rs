@@ -146,16 +146,23 @@ fn long_output_of_a_failure_keeps_its_end() {
 fn a_chain_of_900_fields_is_answered() {
     let state = State::new();
     let session = Session::start(&state);
+    // The answer is as deep as the question, deeper than the JSON reader of the tests goes.
+    let answer = |document: &str| {
+        let reply = session.send(document);
+        assert_eq!(reply.status, 200);
+        String::from_utf8(reply.body).unwrap()
+    };
     let mut document = "entries".to_owned();
     for index in 0..900 {
         document =
-            format!("withNewFile(path: \"f{}\", contents: \"\") {{ {document} }}", index % 7);
+            format!("withNewFile(path: \"f{}\", contents: \"\") {{ {document} }}", index % 3);
     }
-    let names = session.leaf(&format!("{{ directory {{ {document} }} }}"));
-    assert_eq!(names.as_array().unwrap().len(), 7);
+    let text = answer(&format!("{{ directory {{ {document} }} }}"));
+    assert!(text.contains(r#""entries":["f0","f1","f2"]"#), "{text:.300}");
     let mut document = "envVariable(name: \"N\")".to_owned();
     for index in 0..900 {
         document = format!("withEnvVariable(name: \"N\", value: \"{index}\") {{ {document} }}");
     }
-    assert_eq!(session.leaf(&format!("{{ container {{ {document} }} }}")), "0");
+    let text = answer(&format!("{{ container {{ {document} }} }}"));
+    assert!(text.contains(r#""envVariable":"0""#), "{text:.300}");
 }

@@ -37,11 +37,8 @@ fn a_killed_engine_leaves_no_process_and_the_next_cleans_up() {
         let cgroups: Vec<_> = holdings.cgroups.iter().filter(|path| path.exists()).collect();
         assert!(cgroups.is_empty(), "round {round}: the next start removes {cgroups:?}");
         assert!(mounts_below(&state.dir()).is_empty(), "round {round}");
-        let work = || std::fs::read_dir(state.dir().join("work")).unwrap().count() == 0;
-        assert!(
-            wait_until(Duration::from_secs(10), work),
-            "round {round}: half-made layers are swept"
-        );
+        let swept = wait_until(Duration::from_secs(10), || state.half_made().is_empty());
+        assert!(swept, "round {round}: {:?}", state.half_made());
     }
 }
 

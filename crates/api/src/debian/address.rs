@@ -23,7 +23,8 @@ impl Address {
         let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(None) };
         let mut names = split(rest).into_iter();
         let suite = names.next().unwrap_or_default();
-        let example = "write a suite and packages, e.g. deb://bookworm or deb://bookworm+python3+git";
+        let example =
+            "write a suite and packages, e.g. deb://bookworm or deb://bookworm+python3+git";
         if !is_suite(&suite) {
             let message = format!("image `{text}`: `{suite}` is not the name of a suite");
             return Err(Error::user(message).with_hint(example));
@@ -114,16 +115,19 @@ mod tests {
         ];
         for (text, suite, packages) in table {
             let address = Address::parse(text).unwrap().unwrap();
-            assert_eq!((address.suite(), address.packages().to_vec()), (suite, {
-                packages.iter().map(|name| (*name).to_owned()).collect()
-            }), "{text}");
+            assert_eq!(
+                (address.suite(), address.packages().to_vec()),
+                (suite, { packages.iter().map(|name| (*name).to_owned()).collect() }),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn others_and_wrong_ones() {
         assert!(Address::parse("alpine:3").unwrap().is_none());
-        for text in ["deb://", "deb://../x", "deb://s/t", "deb://s+x", "deb://s+A B", "deb://s+a/b"] {
+        for text in ["deb://", "deb://../x", "deb://s/t", "deb://s+x", "deb://s+A B", "deb://s+a/b"]
+        {
             assert!(Address::parse(text).is_err(), "{text}");
         }
     }

@@ -30,10 +30,9 @@ impl Assembler {
         let (store, base_copy) = (self.depot.store.clone(), base.clone());
         let (packages, added) = (unpacked.clone(), plan.added.clone());
         let architecture = self.depot.architecture;
-        let laid = super::blocking(move || {
-            lay_over(&store, &base_copy, &packages, &added, architecture)
-        })
-        .await?;
+        let laid =
+            super::blocking(move || lay_over(&store, &base_copy, &packages, &added, architecture))
+                .await?;
         let Some(laid) = laid else { return self.install(base, plan, report).await };
         let facts: Vec<&Facts> = unpacked.iter().map(|unpacked| &unpacked.facts).collect();
         let run = Run {

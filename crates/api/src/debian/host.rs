@@ -61,7 +61,8 @@ fn host_sources(apt: &Path) -> Result<Vec<Source>, Error> {
     }
     for path in files(&apt.join("sources.list.d"), &["list", "sources"])? {
         let text = read(&path)?.unwrap_or_default();
-        let (name, text) = (path.display().to_string(), String::from_utf8_lossy(&text).into_owned());
+        let (name, text) =
+            (path.display().to_string(), String::from_utf8_lossy(&text).into_owned());
         all.extend(match path.extension().is_some_and(|ending| ending == "list") {
             true => sources::parse_one_line(&name, &text)?,
             false => sources::parse_deb822(&name, &text)?,

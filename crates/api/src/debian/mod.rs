@@ -129,9 +129,7 @@ impl Assembler {
         report: &dyn Report,
     ) -> Result<Snapshot, Error> {
         let base = identity(plan, &[], origins);
-        let base = self
-            .once(base, async { self.make_base(plan, origins, report).await })
-            .await?;
+        let base = self.once(base, async { self.make_base(plan, origins, report).await }).await?;
         if plan.added.is_empty() {
             return Ok(base);
         }

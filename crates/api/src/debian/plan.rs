@@ -25,7 +25,9 @@ pub(super) struct Plan {
     pub(super) base: Vec<Package>,
     /// What the named packages add to it.
     pub(super) added: Vec<Package>,
-    /// When the newest of the archives was made, in seconds since the Unix epoch.
+    /// When the oldest of the archives was made, in seconds since the Unix epoch. It is part of the
+    /// image, and the oldest changes least: a suite of security updates is made anew every day, and
+    /// that alone must not make every image another one.
     pub(super) date: i64,
 }
 
@@ -200,7 +202,7 @@ fn make(
     Ok(Plan {
         base: list(&base),
         added: list(&added),
-        date: suites.iter().map(|suite| suite.date).max().unwrap_or(0),
+        date: suites.iter().map(|suite| suite.date).min().unwrap_or(0),
     })
 }
 

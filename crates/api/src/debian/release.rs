@@ -105,10 +105,9 @@ impl Depot {
                 let bytes = self.fetcher.fetch(&url, &mut |_, _| ()).await?;
                 self.verify(origin, &url, Document { bytes, ..Document::default() }, now)
             }
-            (Err(fetch::Error::NotFound { .. }), _) => Err(Error::NoSuite {
-                archive: archive.uri.clone(),
-                suite: archive.suite.clone(),
-            }),
+            (Err(fetch::Error::NotFound { .. }), _) => {
+                Err(Error::NoSuite { archive: archive.uri.clone(), suite: archive.suite.clone() })
+            }
             (Err(error), Some(suite)) => {
                 tracing::warn!(%error, "the archive cannot be asked; going on with what is known");
                 Ok(suite)

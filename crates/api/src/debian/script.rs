@@ -88,10 +88,7 @@ pub(super) fn install(packages: &[Package]) -> String {
 /// A command that gives a directory back the metadata it had.
 pub(super) fn restore(path: &str, metadata: &store::Metadata) -> String {
     let path = quote(path);
-    format!(
-        "chown {}:{} {path}; chmod {:o} {path}",
-        metadata.uid, metadata.gid, metadata.mode
-    )
+    format!("chown {}:{} {path}; chmod {:o} {path}", metadata.uid, metadata.gid, metadata.mode)
 }
 
 fn quote(text: &str) -> String {

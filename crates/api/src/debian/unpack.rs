@@ -232,9 +232,8 @@ fn write_layer(
         shipped: vec![],
         brings_links: false,
     };
-    let unpacked = deb.unpack(&mut |entry, contents| {
-        writer.add(entry, contents).map_err(Failure::Other)
-    });
+    let unpacked =
+        deb.unpack(&mut |entry, contents| writer.add(entry, contents).map_err(Failure::Other));
     let control = unpacked.map_err(|failure| match failure {
         Failure::Package(source) => broken(source),
         Failure::Other(error) => error,

@@ -1,7 +1,6 @@
 //! `ci-tool version`. It must answer in milliseconds, so it asks no engine and starts no runtime.
 
 use super::Typed;
-use crate::context::Context;
 use crate::environment::{Build, Environment};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &VersionArgs, typed: Typed) -> Result<Exit, Error> {
     let text = text(args, &context.environment);
     context.output.result(&text)?;
     if args.check {
-        return Err(no_release_server(&context));
+        return Err(no_release_server());
     }
     Ok(Exit::SUCCESS)
 }
@@ -87,12 +86,9 @@ fn engine_address(environment: &Environment) -> String {
     }
 }
 
-fn no_release_server(context: &Context) -> Error {
-    let hint = "compare with the releases where you got the program";
-    if context.globals.is_silent(&context.environment) {
-        return Error::environment("cannot check for updates");
-    }
-    Error::environment("cannot check for updates: there is no release server yet").with_hint(hint)
+fn no_release_server() -> Error {
+    Error::environment("cannot check for updates: there is no release server yet")
+        .with_hint("compare with the releases where you got the program")
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub(crate) fn object_name(type_name: &str, id: &str) -> String {
 }
 
 /// Follows response keys down to the result; lists on the way make a list of results.
-fn result(data: &Value, path: &[String]) -> Value {
+pub(super) fn result(data: &Value, path: &[String]) -> Value {
     let mut value = data;
     for (index, key) in path.iter().enumerate() {
         if let Value::Array(items) = value {

@@ -403,3 +403,14 @@ fn functions_as_a_table() {
     "#);
     assert_eq!(table::table(&schema(), "String", PLAIN), None);
 }
+
+#[test]
+fn replies_may_be_as_deep_as_chains_are_long() {
+    let mut data = json!("end");
+    for _ in 0..1000 {
+        data = Value::Object([("withExec".to_owned(), data)].into_iter().collect());
+    }
+    let path = vec!["withExec".to_owned(); 1000];
+    assert!(answer::pretty(&data).contains("\"withExec\": \"end\""));
+    assert_eq!(answer::result(&data, &path), json!("end"));
+}

@@ -314,7 +314,11 @@ mod tests {
             (ObjectKind::Directory, "file:///a b", "host{directory(path: \"/a b\"){sync}}"),
             (ObjectKind::Directory, "https://git.example/o/r#main", git),
             (ObjectKind::Directory, "git@git.example:o/r.git", git),
-            (ObjectKind::Directory, "./odd@name:x", "host{directory(path: \"./odd@name:x\"){sync}}"),
+            (
+                ObjectKind::Directory,
+                "./odd@name:x",
+                "host{directory(path: \"./odd@name:x\"){sync}}",
+            ),
             (ObjectKind::File, "~/x", "host{file(path: \"~/x\"){sync}}"),
             (ObjectKind::Secret, "env://TOKEN", "secret(uri: \"env://TOKEN\"){id}"),
             (ObjectKind::Secret, "file:x", "secret(uri: \"file://x\"){id}"),

@@ -6,7 +6,8 @@
 //! Excludes win over includes. A walk hands each directory's [`State`] down to its entries, so that
 //! a pattern is tried once for each entry and never again for its parents.
 
-use globset::{GlobBuilder, GlobMatcher};
+use super::{MAX_PATH_BYTES, shortened};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use protocol::Error;
 
 /// What to take and what to leave out.
@@ -70,7 +71,7 @@ struct Patterns(Vec<Pattern>);
 
 #[derive(Debug)]
 struct Pattern {
-    glob: GlobMatcher,
+    glob: GlobSet,
     negated: bool,
     /// The names before the first wildcard, with `/` between.
     literal: String,
@@ -121,6 +122,10 @@ fn is_at_or_below(path: &str, directory: &str) -> bool {
 impl Pattern {
     /// None for a pattern that says nothing.
     fn new(text: &str) -> Result<Option<Self>, Error> {
+        if text.len() > MAX_PATH_BYTES {
+            let length = text.len();
+            return Err(Error::user(format!("a pattern of {length} bytes is too long")));
+        }
         let trimmed = text.trim();
         let (negated, body) = match trimmed.strip_prefix('!') {
             Some(body) => (true, body),
@@ -136,20 +141,27 @@ impl Pattern {
         let plain = names.iter().take_while(|name| !name.contains(['*', '?', '[', '\\'])).count();
         // Braces are no wildcards here, and to the library they would be.
         let glob = names.join("/").replace('{', "[{]").replace('}', "[}]");
-        let glob = GlobBuilder::new(&glob)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .map_err(|error| {
-            Error::user(format!("`{text}` is no pattern: {}", error.kind()))
-        })?;
+        let glob = matcher(&glob).map_err(|error| refused(text, error.kind()))?;
         Ok(Some(Self {
-            glob: glob.compile_matcher(),
+            glob,
             negated,
             literal: names[..plain].join("/"),
             whole: plain == names.len(),
         }))
     }
+}
+
+/// A set of one, because making a set answers with an error where a pattern is too much for the
+/// library; making a single matcher would panic.
+fn matcher(glob: &str) -> Result<GlobSet, globset::Error> {
+    let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build()?;
+    GlobSetBuilder::new().add(glob).build()
+}
+
+fn refused(text: &str, reason: &globset::ErrorKind) -> Error {
+    // Some reasons quote the whole pattern.
+    let reason = shortened(&reason.to_string());
+    Error::user(format!("`{}` is no pattern: {reason}", shortened(text)))
 }
 
 #[cfg(test)]
@@ -230,5 +242,13 @@ mod tests {
     fn a_broken_pattern_is_named() {
         let error = Filter::new(&["a[".to_owned()], &[]).unwrap_err();
         assert!(error.message.starts_with("`a[` is no pattern"), "{}", error.message);
+        for piece in ["[^a]", "?", "*", "**/"] {
+            // Whether the library takes it or not, it does not panic and does not go on for ever.
+            if let Err(error) = Filter::new(&[piece.repeat(1000)], &[]) {
+                assert!(error.message.len() < 300, "{} bytes", error.message.len());
+            }
+            let error = Filter::new(&[piece.repeat(5000)], &[]).unwrap_err();
+            assert!(error.message.ends_with("bytes is too long"), "{error}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The nearest entry of a name, upwards from the working directory.
 
+use super::{MAX_NAME_BYTES, shortened};
 use protocol::Error;
 use protocol::attach::FindUpReply;
 use std::path::Path;
@@ -7,7 +8,9 @@ use std::path::Path;
 /// Looks in the working directory, then in each directory above it. Directories that may not be
 /// looked into count as having no such entry.
 pub(super) fn find(workdir: &Path, name: &str) -> Result<FindUpReply, Error> {
-    if name.is_empty() || name == "." || name == ".." || name.contains('/') {
+    let fits = !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains(['/', '\0']);
+    if !fits || name == "." || name == ".." {
+        let name = shortened(name);
         return Err(Error::user(format!("`{name}` is no name of a file or directory")));
     }
     let mut relative = String::new();

@@ -34,6 +34,11 @@ use tokio::sync::mpsc;
 
 /// Longest accepted head of a request.
 const MAX_REQUEST_BYTES: usize = 4 << 20;
+/// Longest accepted header, which is where the head of a write is: a path, every character escaped.
+const MAX_HEADER_BYTES: u32 = 64 << 10;
+/// Longest path and longest name the system takes.
+const MAX_PATH_BYTES: usize = 4095;
+const MAX_NAME_BYTES: usize = 255;
 /// Chunks of an answer that may wait to be sent.
 const WAITING_CHUNKS: usize = 4;
 
@@ -45,6 +50,7 @@ pub(crate) async fn serve(connection: Connection, settings: &ClientSettings) {
         async move { Ok::<_, Infallible>(answer(&host, request).await) }
     });
     let served = http2::Builder::new(TokioExecutor::new())
+        .max_header_list_size(MAX_HEADER_BYTES)
         .serve_connection(TokioIo::new(connection), service)
         .await;
     if let Err(error) = served {
@@ -121,6 +127,12 @@ impl HostPaths {
 
     /// The absolute path that a user meant.
     fn resolve(&self, typed: &str) -> Result<PathBuf, Error> {
+        if typed.len() > MAX_PATH_BYTES {
+            let length = typed.len();
+            return Err(Error::user(format!(
+                "a path of {length} bytes is too long for the system"
+            )));
+        }
         let below_home = typed.strip_prefix("~/").or((typed == "~").then_some(""));
         let Some(rest) = below_home else { return Ok(self.workdir.join(typed)) };
         if self.home.as_os_str().is_empty() {
@@ -136,6 +148,15 @@ fn named(path: &str, error: &io::Error) -> Error {
         io::ErrorKind::NotFound => Error::user(format!("{path}: no such file or directory")),
         io::ErrorKind::NotADirectory => Error::user(format!("{path}: not a directory")),
         _ => Error::environment(format!("{path}: {error}")),
+    }
+}
+
+/// The beginning of a text that somebody else chose the length of.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 80;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -355,9 +355,28 @@ async fn find_up_gives_the_nearest() {
     assert_eq!(served.find_up("both").await.unwrap().as_deref(), Some("both"));
     assert_eq!(served.find_up("only-above").await.unwrap().as_deref(), Some("../only-above"));
     assert_eq!(served.find_up("no-such-name-anywhere").await.unwrap(), None);
-    for name in ["", "..", "a/b"] {
-        assert!(served.find_up(name).await.unwrap_err().message.contains("is no name"));
+    let long = "x".repeat(1 << 20);
+    for name in ["", "..", "a/b", "a\0", &long] {
+        let message = served.find_up(name).await.unwrap_err().message;
+        assert!(message.contains("is no name") && message.len() < 200, "{message}");
     }
+}
+
+#[tokio::test]
+async fn hostile_lengths_are_refused_in_few_words() {
+    let mut served = Served::new().await;
+    let long = "x".repeat(4_000_000);
+    let pattern = ReadRequest { include: vec![format!("{long}[")], ..directory(".") };
+    for request in [directory(&long), file(&format!("/{long}")), pattern] {
+        let message = served.read(&request).await.unwrap_err().message;
+        assert!(message.len() < 400, "{} bytes", message.len());
+    }
+    // The longest path there is, every character escaped, still fits into the head of a write.
+    let longest = "\u{e4}/".repeat(MAX_PATH_BYTES / 3);
+    let error = served.put(&longest, "", frames(b"x")).await;
+    assert!(error.is_ok() || !error.unwrap_err().message.is_empty());
+    let error = served.put(&format!("a\0{}", "b"), "", frames(b"x")).await.unwrap_err();
+    assert!(error.message.contains("NUL byte"), "{error}");
 }
 
 #[tokio::test]

@@ -66,7 +66,7 @@ async fn who_does_not_read_holds_nobody_up() {
     let session = world.session().await;
     let body = listen(&session).await;
     let text = "x".repeat(1 << 20);
-    for number in 0..40 {
+    for number in 0..10 {
         session.query(&format!("{{ talk(text: \"{number}{text}\") }}")).await;
     }
     session.ask("POST", CLOSE_PATH, "").await;
@@ -76,5 +76,5 @@ async fn who_does_not_read_holds_nobody_up() {
     });
     assert!(notes.count() > 0);
     let ends = events.iter().filter(|event| matches!(event, Event::Ended { .. })).count();
-    assert!(ends >= 40, "{ends}");
+    assert!(ends >= 10, "{ends}");
 }

@@ -44,13 +44,20 @@ impl Archive {
             cache: self.path("cache"),
         };
         let store = store::Store::open(&self.path("state")).unwrap();
-        let mut depot = Depot::new(store, fetch::Fetcher::new(fetch::Settings::default()), settings);
+        let mut depot =
+            Depot::new(store, fetch::Fetcher::new(fetch::Settings::default()), settings);
         depot.architecture = "amd64";
         depot
     }
 
     /// Adds a package to the index; `fields` are further lines of its control file.
-    pub(super) fn add(&mut self, name: &str, fields: &str, control: &[Entry<'_>], data: &[Entry<'_>]) {
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        fields: &str,
+        control: &[Entry<'_>],
+        data: &[Entry<'_>],
+    ) {
         let fields = format!("Package: {name}\nVersion: 1\nArchitecture: amd64\n{fields}");
         let control_file = [("./control", fields.as_str())];
         let control = [&control_file, control].concat();
@@ -58,7 +65,8 @@ impl Archive {
         let file = format!("pool/{name}.deb");
         fs::write(self.path("mirror").join(&file), &bytes).unwrap();
         let (size, digest) = (bytes.len(), sha256(&bytes));
-        write!(self.packages, "{fields}Filename: {file}\nSize: {size}\nSHA256: {digest}\n\n").unwrap();
+        write!(self.packages, "{fields}Filename: {file}\nSize: {size}\nSHA256: {digest}\n\n")
+            .unwrap();
     }
 
     /// Writes the index and the Release file over it.

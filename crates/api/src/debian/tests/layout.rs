@@ -26,7 +26,11 @@ fn base(store: &Store, diversions: &str) -> Snapshot {
 }
 
 /// Lays one package with these entries over a base.
-async fn lay(diversions: &str, triggers: &str, data: &[Entry<'_>]) -> (Archive, Store, Option<Laid>) {
+async fn lay(
+    diversions: &str,
+    triggers: &str,
+    data: &[Entry<'_>],
+) -> (Archive, Store, Option<Laid>) {
     let mut archive = Archive::new();
     archive.add("apt", "", &[("./triggers", triggers)], data);
     archive.publish();

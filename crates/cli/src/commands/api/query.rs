@@ -1,12 +1,13 @@
 //! `ci-tool api query`: sends a GraphQL document.
 
 use crate::commands::{Typed, block_on};
-use crate::context::{Context, Work};
+use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::function::answer::pretty;
 use crate::function::value::split;
 use crate::globals::{GlobalArgs, ModuleArgs, NoModuleArgs};
+use crate::interrupt::Interrupt;
 use clap::Args;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -57,32 +58,34 @@ async fn send(
     context: &Context,
 ) -> Result<Exit, Error> {
     let choice = context.display_choice(BASE_LEVEL)?;
-    let mut work = context.open().await?;
-    let document = document(args, context, &mut work).await;
-    let result = match document {
-        Ok(document) => {
-            work.show(choice);
-            let operation = args.operation.as_deref();
-            work.interrupt.or(work.session.query(&document, variables, operation)).await
-        }
-        Err(error) => Err(error),
+    let mut interrupt = Interrupt::new()?;
+    let document = match document(args, context, &mut interrupt).await {
+        Ok(document) => document,
+        Err(error) => return Err(context.told(error)),
     };
+    let mut work = context.open_with(interrupt).await?;
+    work.show(choice);
+    let operation = args.operation.as_deref();
+    let result = work.interrupt.or(work.session.query(&document, variables, operation)).await;
     let failed = result.is_err();
     let data = work.end(result, failed).await.map_err(Error::with_plain_exit)?;
     context.output.result(&pretty(&data))?;
     Ok(Exit::SUCCESS)
 }
 
-async fn document(args: &QueryArgs, context: &Context, work: &mut Work) -> Result<String, Error> {
+async fn document(
+    args: &QueryArgs,
+    context: &Context,
+    interrupt: &mut Interrupt,
+) -> Result<String, Error> {
     let Some(path) = &args.doc else {
         let mut document = String::new();
-        let read =
-            work.interrupt.or(async { tokio::io::stdin().read_to_string(&mut document).await });
+        let read = interrupt.or(async { tokio::io::stdin().read_to_string(&mut document).await });
         read.await.map_err(|error| error.within("cannot read standard input"))?;
         return Ok(document);
     };
-    std::fs::read_to_string(context.absolute(path))
-        .map_err(|error| Error::user(format!("cannot read document `{}`: {error}", path.display())))
+    let read = interrupt.or(tokio::fs::read_to_string(context.absolute(path)));
+    read.await.map_err(|error| error.within(&format!("cannot read document `{}`", path.display())))
 }
 
 fn variables(args: &QueryArgs) -> Result<Option<Map<String, Value>>, Error> {

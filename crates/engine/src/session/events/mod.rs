@@ -3,6 +3,8 @@
 //! Who reports never waits for who draws. What a slow client leaves behind is bounded: output of
 //! commands is dropped first, and the client is told how much of which command's; beginnings and ends
 //! are dropped only when tens of thousands of them wait. Events are sent in batches, as many as wait.
+//! What comes before the client has asked for events is kept for it, but not for long: a client that
+//! does not ask soon will not ask at all.
 
 use bytes::Bytes;
 use graph::EventSink;
@@ -17,6 +19,8 @@ const MAX_TEXT: usize = 1 << 20;
 /// Most events that wait before progress is dropped, and before everything is.
 const MANY_EVENTS: usize = 1 << 12;
 const MAX_EVENTS: usize = 1 << 16;
+/// Most events that are kept for a client which has not asked for them.
+const MAX_UNHEARD: usize = 1 << 11;
 /// A piece of output grows to this size before another one is begun.
 const MAX_PIECE: usize = 32 << 10;
 /// A batch is sent when it has this size.
@@ -35,8 +39,8 @@ struct Waiting {
     text: usize,
     /// Bytes of output that were dropped, by span, since the client last heard of it.
     dropped_text: HashMap<SpanId, u64>,
-    /// Whether anything but output was ever dropped.
-    overrun: bool,
+    /// Whether nobody asked for the events in time.
+    given_up: bool,
     finished: bool,
     has_reader: bool,
 }
@@ -52,6 +56,7 @@ impl EventBuffer {
             return None;
         }
         waiting.has_reader = true;
+        waiting.given_up = false;
         Some(Reader(self.clone()))
     }
 
@@ -74,8 +79,7 @@ impl EventSink for EventBuffer {
 
     fn enabled(&self) -> bool {
         let waiting = self.lock();
-        // A reader may still come; one that comes after so much was dropped finds no sense in it.
-        !waiting.finished && (waiting.has_reader || !waiting.overrun)
+        !waiting.finished && !waiting.given_up
     }
 }
 
@@ -106,15 +110,23 @@ impl Drop for Reader {
 
 impl Waiting {
     fn take(&mut self, event: Event) {
+        if !self.has_reader && (self.given_up || self.is_full_for_nobody()) {
+            *self = Self { given_up: true, finished: self.finished, ..Self::default() };
+            return;
+        }
         match event {
             Event::Log { id, ref text, .. } if self.text + text.len() > MAX_TEXT => {
                 self.drop_text(id, text.len());
             }
             Event::Log { .. } => self.take_text(event),
             Event::Progress { .. } => self.take_progress(event),
-            _ if self.events.len() >= MAX_EVENTS => self.overrun = true,
+            _ if self.events.len() >= MAX_EVENTS => {}
             _ => self.events.push_back(event),
         }
+    }
+
+    fn is_full_for_nobody(&self) -> bool {
+        self.events.len() >= MAX_UNHEARD || !self.dropped_text.is_empty()
     }
 
     fn take_text(&mut self, event: Event) {
@@ -155,7 +167,7 @@ impl Waiting {
             Entry::Vacant(dropped) if room => {
                 dropped.insert(bytes as u64);
             }
-            Entry::Vacant(_) => self.overrun = true,
+            Entry::Vacant(_) => {}
         }
     }
 

@@ -27,8 +27,12 @@ fn progress(id: u64, done: u64) -> Event {
 }
 
 async fn read_all(buffer: &Arc<EventBuffer>) -> Vec<Event> {
-    buffer.finish();
     let mut reader = buffer.read().unwrap();
+    read_rest(buffer, &mut reader).await
+}
+
+async fn read_rest(buffer: &EventBuffer, reader: &mut Reader) -> Vec<Event> {
+    buffer.finish();
     let mut events = vec![];
     while let Some(chunk) = reader.next_chunk().await {
         for line in chunk.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -63,6 +67,7 @@ async fn pieces_of_one_output_and_states_of_one_progress_are_joined() {
 #[tokio::test]
 async fn output_that_comes_too_fast_is_dropped_with_a_note_before_the_end() {
     let buffer = Arc::new(EventBuffer::default());
+    let mut reader = buffer.read().unwrap();
     let line = "x".repeat(1000);
     buffer.emit(started(1));
     for _ in 0..10_000 {
@@ -71,7 +76,7 @@ async fn output_that_comes_too_fast_is_dropped_with_a_note_before_the_end() {
     buffer.emit(ended(1));
     let held: usize = buffer.lock().events.len();
     assert!(held < 200, "{held} events wait");
-    let events = read_all(&buffer).await;
+    let events = read_rest(&buffer, &mut reader).await;
     assert_eq!((events.first(), events.last()), (Some(&started(1)), Some(&ended(1))));
     let shown: usize = events
         .iter()
@@ -90,19 +95,34 @@ async fn output_that_comes_too_fast_is_dropped_with_a_note_before_the_end() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_reads_costs_a_bounded_amount() {
+async fn a_client_that_does_not_keep_up_costs_a_bounded_amount() {
     let buffer = Arc::new(EventBuffer::default());
-    assert!(buffer.enabled());
+    let _reader = buffer.read().unwrap();
     for id in 0..70_000 {
         buffer.emit(started(id));
         buffer.emit(progress(id, 1));
         buffer.emit(log(id, "x"));
     }
     let waiting = buffer.lock();
-    assert!(waiting.events.len() <= MAX_EVENTS, "{}", waiting.events.len());
+    assert_eq!(waiting.events.len(), MAX_EVENTS);
     assert!(waiting.dropped_text.len() <= MANY_EVENTS);
-    drop(waiting);
-    assert!(!buffer.enabled(), "nobody listens and much was lost: nothing more is made");
+}
+
+#[tokio::test]
+async fn a_client_that_never_asks_costs_nothing_after_a_while() {
+    let buffer = Arc::new(EventBuffer::default());
+    for id in 0..MAX_UNHEARD as u64 {
+        assert!(buffer.enabled());
+        buffer.emit(started(id));
+    }
+    buffer.emit(started(0));
+    assert!(buffer.lock().events.is_empty());
+    assert!(!buffer.enabled(), "nobody asked: nothing more is made");
+    let mut reader = buffer.read().unwrap();
+    assert!(buffer.enabled(), "somebody asks after all");
+    buffer.emit(started(7));
+    let chunk = reader.next_chunk().await.unwrap();
+    assert_eq!(serde_json::from_slice::<Event>(&chunk).unwrap(), started(7));
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ const ATTACH_TIME: Duration = Duration::from_secs(10);
 /// How much may be on its way on one stream and on a whole connection.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
+/// Longest path that a client can write to.
+const MAX_PATH_BYTES: usize = 4095;
 /// Bytes of a file that are sent at a time, and how many such pieces may wait.
 const PIECE: usize = 256 << 10;
 const WAITING_PIECES: usize = 4;
@@ -122,6 +124,11 @@ impl AttachedHost {
     }
 
     async fn write_file(&self, request: WriteRequest, source: File) -> Result<String, Error> {
+        // The head travels in a header, which has no room for what no system takes anyway.
+        if request.path.len() > MAX_PATH_BYTES {
+            let length = request.path.len();
+            return Err(Error::user(format!("a path of {length} bytes is too long")));
+        }
         let (sender, mut pieces) = mpsc::channel(WAITING_PIECES);
         let reading = tokio::task::spawn_blocking(move || send_file(source, &sender));
         let frames = stream::poll_fn(move |context| {

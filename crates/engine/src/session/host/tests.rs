@@ -185,6 +185,16 @@ async fn a_file_that_cannot_be_read_is_not_sent_as_complete() {
 }
 
 #[tokio::test]
+async fn a_path_that_no_system_takes_is_not_sent() {
+    let mut world = World::new(StatusCode::OK, "{}");
+    let path = "x".repeat(4_000_000);
+    let request = WriteRequest { path, name_in_directory: String::new(), mode: 0o600 };
+    let error = world.host.write(request, tempfile::tempfile().unwrap()).await.unwrap_err();
+    assert_eq!(error.message, "a path of 4000000 bytes is too long");
+    assert!(world.asked.try_recv().is_err());
+}
+
+#[tokio::test]
 async fn find_up_asks_and_answers() {
     let reply = serde_json::to_vec(&FindUpReply { path: Some("../x".into()) }).unwrap();
     let mut world = World::new(StatusCode::OK, reply);

@@ -20,6 +20,9 @@ use tui::Stream;
 /// pipe open for ever.
 const OUTPUT_LIMIT: Duration = Duration::from_secs(1);
 
+/// How much later than the end of the child a press may be seen that ended it.
+const PRESS_LIMIT: Duration = Duration::from_millis(5);
+
 /// A child to run.
 pub(super) struct Child<'a> {
     pub(super) command: &'a [OsString],
@@ -49,8 +52,8 @@ impl Child<'_> {
             () = work.interrupt.pressed() => None,
         };
         let result = match ended {
-            Some(status) => Ok(exit(status)),
-            None => {
+            Some(status) if status.success() || !also_pressed(work).await => Ok(exit(status)),
+            _ => {
                 work.tell("Interrupted: the run was cancelled.").await;
                 self.stop(&mut child, work).await;
                 Err(Error::interrupted())
@@ -100,6 +103,12 @@ impl Child<'_> {
             let _ = child.kill().await;
         }
     }
+}
+
+/// Whether somebody pressed Ctrl-C at the moment the child ended. A terminal sends it to both, and
+/// the end of the child may be seen first.
+async fn also_pressed(work: &mut Work) -> bool {
+    timeout(PRESS_LIMIT, work.interrupt.pressed()).await.is_ok()
 }
 
 fn exit(status: ExitStatus) -> Exit {
