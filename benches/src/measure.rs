@@ -37,12 +37,20 @@ impl Sample {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
         let last = sorted.len().saturating_sub(1);
-        sorted.get(last * percent / 100).copied().unwrap_or_default()
+        // To the nearest: of three times the 90th percentile is the last, not the middle one.
+        sorted.get((last * percent + 50) / 100).copied().unwrap_or_default()
     }
 
     /// The first that was taken.
     pub(crate) fn first(&self) -> Duration {
         self.0.first().copied().unwrap_or_default()
+    }
+
+    /// The middle of the first few, and of as many last ones.
+    pub(crate) fn ends(&self, count: usize) -> (Duration, Duration) {
+        let median = |times: &[Duration]| times.iter().copied().collect::<Sample>().median();
+        let count = count.min(self.0.len());
+        (median(&self.0[..count]), median(&self.0[self.0.len() - count..]))
     }
 
     /// The slowest of all.
@@ -116,7 +124,11 @@ mod tests {
         assert_eq!(millis(sample.percentile(90)), 10);
         assert_eq!(millis(sample.first()), 11);
         assert_eq!(millis(sample.slowest()), 11);
+        assert_eq!((millis(sample.ends(3).0), millis(sample.ends(3).1)), (10, 2));
         assert_eq!(Sample::default().median(), Duration::ZERO);
+        let three: Sample = (1..=3).map(Duration::from_millis).collect();
+        assert_eq!(millis(three.percentile(10)), 1);
+        assert_eq!(millis(three.percentile(90)), 3);
     }
 
     #[test]

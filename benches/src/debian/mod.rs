@@ -15,7 +15,7 @@ pub(crate) const TITLE: &str = "deb://bookworm, packages already downloaded";
 
 const ROUNDS: usize = 3;
 const SUITE: &str = "bookworm";
-/// A package that brings nothing else, and one that brings twenty.
+/// A package that brings nothing else, and one that brings twenty; each has a program of its name.
 const MORE: [&str; 2] = ["make", "python3"];
 
 pub(crate) fn ask(report: &mut Report) -> Result<()> {
@@ -23,17 +23,18 @@ pub(crate) fn ask(report: &mut Report) -> Result<()> {
     let more = MORE.map(|package| format!("{base}+{package}"));
     {
         let ours = Ours::new();
-        for address in std::iter::once(&base).chain(&more) {
-            assemble(&ours, address).context("cannot download packages")?;
+        assemble(&ours, &base, "true").context("cannot download packages")?;
+        for (address, program) in more.iter().zip(MORE) {
+            assemble(&ours, address, program).context("cannot download packages")?;
         }
     }
     let mut empty = Sample::default();
     let mut warm = MORE.map(|_| Sample::default());
     for _ in 0..ROUNDS {
         let ours = Ours::new();
-        empty.push(assemble(&ours, &base)?);
-        for (address, sample) in more.iter().zip(&mut warm) {
-            sample.push(assemble(&ours, address)?);
+        empty.push(assemble(&ours, &base, "true")?);
+        for ((address, program), sample) in more.iter().zip(MORE).zip(&mut warm) {
+            sample.push(assemble(&ours, address, program)?);
         }
     }
     report.sample(&format!("ours, {base}, empty store"), &empty);
@@ -54,10 +55,10 @@ pub(crate) fn ask(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Makes an image and runs a command in it.
-fn assemble(ours: &Ours, address: &str) -> Result<Duration> {
-    let address = format!("--address={address}");
-    let line = ["core", "container", "from", &address, "with-exec", "--args=true", "exit-code"];
+/// Makes an image and runs a program in it, so that one that is not really there is an error.
+fn assemble(ours: &Ours, address: &str, program: &str) -> Result<Duration> {
+    let (address, args) = (format!("--address={address}"), format!("--args={program},--version"));
+    let line = ["core", "container", "from", &address, "with-exec", &args, "exit-code"];
     time_command(&mut ours.command(&line))
 }
 

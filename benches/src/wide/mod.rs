@@ -52,8 +52,16 @@ pub(crate) fn ask(report: &mut Report) -> Result<()> {
     let spread = |sample: &Sample| sample.slowest().as_secs_f64() / sample.first().as_secs_f64();
     report.ratio_at_most("slowest step / first step", spread(&steps), 1.5);
     report.compare("slowest / first without a container", spread(&plains));
+    report.compare("median of the last 5 steps / of the first 5", growth(&steps));
+    report.compare("the same without a container", growth(&plains));
     report.compare("a step / without a container", ratio(&steps, &plains));
     Ok(())
+}
+
+/// Whether the end is slower than the beginning, apart from single steps that were disturbed.
+fn growth(sample: &Sample) -> f64 {
+    let (first, last) = sample.ends(5);
+    last.as_secs_f64() / first.as_secs_f64()
 }
 
 fn script(folder: &str) -> String {
