@@ -39,3 +39,15 @@ fn bare_groups_print_their_help() {
         assert!(output.ok().contains(command), "{output:#?}");
     }
 }
+
+#[test]
+fn api_functions_lists_what_can_follow() {
+    let state = State::new();
+    let output = state.cli(["api", "functions", "-m", "core", "container"]).run();
+    for name in ["from", "with-exec", "stdout"] {
+        assert!(output.ok().contains(name), "{output:#?}");
+    }
+    assert!(!output.stdout.contains("as-service"), "{output:#?}");
+    let output = state.cli(["api", "functions", "-m", "core", "contaner"]).run();
+    assert!(output.fails(1).contains("contaner"), "{output:#?}");
+}

@@ -1,2 +1,4 @@
-//! End to end tests: the program `cli` in this package, and the program `reference` that writes the
-//! generated pages of the documentation.
+//! The generated pages of `docs/reference`, written from what the program and its crates say about
+//! themselves. The end to end tests are the program `cli` of this package.
+
+pub mod pages;

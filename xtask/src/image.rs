@@ -22,7 +22,9 @@ pub(crate) fn enter(words: &[&str]) -> Result<()> {
     }
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "--"]);
-    command.arg(std::env::current_exe()?).arg(crate::INSIDE).args(words);
+    // This very program, even if a build has replaced it in the meantime.
+    let own = format!("/proc/{}/exe", std::process::id());
+    command.arg(own).arg(crate::INSIDE).args(words);
     let status = command.status().context("cannot start `unshare`")?;
     if !status.success() {
         bail!("`{}` failed", words.first().unwrap_or(&"the task"));

@@ -3,7 +3,7 @@
 //! Cargo unites the features of all packages it builds together. Another selection would unite
 //! others and compile the same crates again; so all tasks ask here and ask for the same.
 
-use crate::command::run;
+use crate::command::{output, run};
 use crate::project::Project;
 use anyhow::Result;
 use std::process::Command;
@@ -28,12 +28,25 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     run(cargo(project, "build").args(EVERYTHING))
 }
 
+/// Says in the environment of a build which commit it is of. Development builds are not told: they
+/// would be made again with every commit.
+fn tell_commit(project: &Project, command: &mut Command) {
+    let git = |words: &[&str]| output(Command::new("git").args(words).current_dir(&project.root));
+    if let Some(commit) = git(&["rev-parse", "HEAD"]) {
+        command.env("CITOOL_BUILD_COMMIT", commit.trim());
+    }
+    if git(&["status", "--porcelain"]).is_some_and(|changes| !changes.is_empty()) {
+        command.env("CITOOL_BUILD_DIRTY", "yes");
+    }
+}
+
 /// Builds the static release of the product and of the benchmarks.
 pub(crate) fn build_release(project: &Project) -> Result<std::path::PathBuf> {
     let mut command = cargo(project, "build");
     command.args(["--release", "--target", RELEASE_TARGET, "--bins"]);
     command.args(["-p", "ci-tool", "-p", "benches"]);
     command.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    tell_commit(project, &mut command);
     run(&mut command)?;
     Ok(project.target.join(RELEASE_TARGET).join("release"))
 }

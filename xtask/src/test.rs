@@ -153,10 +153,12 @@ impl<'a> Suite<'a> {
 }
 
 impl Tally {
-    /// Adds the counts of one line like `test result: ok. 3 passed; 0 failed; 0 ignored; ...`.
+    /// Adds the counts of one line: `test result: ok. 3 passed; 0 failed; 0 ignored; ...`, or
+    /// `3 passed, 0 failed` of a program that runs its tests itself.
     fn add(&mut self, text: &str) {
-        let Some(counts) = text.strip_prefix("test result: ") else { return };
-        for part in counts.split([';', '.']) {
+        let own = text.starts_with(|c: char| c.is_ascii_digit()) && text.ends_with(" failed");
+        let counts = text.strip_prefix("test result: ").or(own.then_some(text));
+        for part in counts.unwrap_or_default().split([';', '.', ',']) {
             let mut words = part.split_whitespace();
             let (Some(count), Some(what)) = (words.next(), words.next()) else { continue };
             let Ok(count) = count.parse::<u32>() else { continue };
@@ -190,11 +192,12 @@ mod tests {
             "running 3 tests",
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s",
             "a line that says 7 failed",
+            "2 passed, 1 failed",
             "test result: FAILED. 2 passed; 4 failed; 0 ignored; 0 measured; 9 filtered out; finished in 1s",
         ] {
             tally.add(text);
         }
-        assert_eq!(tally, Tally { passed: 5, failed: 4, ignored: 1 });
+        assert_eq!(tally, Tally { passed: 7, failed: 5, ignored: 1 });
         assert!(report(tally).is_err());
         assert!(report(Tally { failed: 0, ..tally }).is_ok());
     }

@@ -127,3 +127,23 @@ fn the_command_line_takes_paths_for_directories_and_files() {
         .run();
     assert!(output.fails(1).contains("missing"), "{output:#?}");
 }
+
+#[test]
+fn what_is_no_file_does_not_hang_an_import() {
+    let state = State::new();
+    state.file("tree/f", "x");
+    let fifo = state.workdir().join("tree/fifo");
+    let mode = rustix::fs::Mode::from_raw_mode(0o644);
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, kind, mode, 0).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(state.workdir().join("tree/s")).unwrap();
+    let session = Session::start(&state);
+    let reply =
+        session.send(r#"{ host { directory(path: "tree") { file(path: "f") { contents } } } }"#);
+    let json = reply.json();
+    let taken = json["data"]["host"]["directory"]["file"]["contents"] == "x";
+    let named = json["errors"][0]["message"].as_str().is_some_and(|text| text.contains("tree/"));
+    assert!(taken || named, "left out, or refused by name: {json}");
+    let reply = session.send(r#"{ host { file(path: "tree/fifo") { contents } } }"#).json();
+    assert!(reply["errors"].is_array(), "{reply}");
+}

@@ -78,3 +78,29 @@ fn a_working_directory_that_is_a_file_is_an_error() {
     let said = session.error(&document);
     assert!(said.contains("/f"), "{said}");
 }
+
+#[test]
+fn files_that_are_not_what_they_seem_do_not_hang_the_engine() {
+    let state = State::new();
+    let session = Session::start(&state);
+    let script =
+        "rm /etc/passwd /etc/group; mknod /etc/passwd p; ln -s /dev/zero /etc/group; mknod /fifo p";
+    let broken =
+        session.container(&format!(r#"withExec(args: ["sh", "-c", "{script}"]) {{ sync }}"#));
+    for chain in [
+        r#"withUser(name: "guest") { withExec(args: ["true"]) { exitCode } }"#,
+        r#"withUser(name: "0:guest") { withExec(args: ["true"]) { exitCode } }"#,
+        r#"withNewFile(path: "/x", contents: "", owner: "guest") { rootfs { entries } }"#,
+        r#"file(path: "/fifo") { contents }"#,
+        r#"file(path: "/etc/group") { contents }"#,
+        r#"withExec(args: ["true"], redirectStdin: "/fifo") { exitCode }"#,
+        r#"rootfs { file(path: "fifo") { size } }"#,
+    ] {
+        let started = std::time::Instant::now();
+        let reply =
+            session.send(&format!(r#"{{ loadContainerFromID(id: "{broken}") {{ {chain} }} }}"#));
+        assert_eq!(reply.status, 200, "{chain}");
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{chain}");
+    }
+    assert_eq!(session.shell("echo healthy"), "healthy\n");
+}

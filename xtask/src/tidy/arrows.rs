@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ci-tool", &["cli", "engine", "protocol"]),
     // Development only: nothing above may import these, except for its tests.
     ("testkit", &["protocol"]),
-    ("e2e", &["config", "engine", "protocol", "testkit"]),
+    ("e2e", &["api", "config", "graph", "protocol"]),
     ("benches", &["testkit"]),
     ("xtask", &[]),
 ];

@@ -7,7 +7,7 @@ use super::host::{KeyFile, Origin, image_sources};
 use super::plan::Plan;
 use super::report::Report;
 use super::script;
-use super::unpack::{Facts, MERGED, Unpacked, merged};
+use super::unpack::{Facts, MERGED, Unpacked, merged, newest};
 use debian::database::{self, DIRECTORY, Triggers};
 use std::collections::HashMap;
 use store::{LayerBuilder, LayerRef, Meta, Snapshot, Store};
@@ -36,14 +36,16 @@ impl Assembler {
         })
         .await?;
         step.done();
-        let mut facts: Vec<&Facts> = unpacked.iter().map(|unpacked| &unpacked.facts).collect();
-        facts.sort_by_key(|facts| facts.name != FIRST);
+        let facts: Vec<&Facts> = unpacked.iter().map(|unpacked| &unpacked.facts).collect();
+        let early = facts.get(..plan.essential).unwrap_or_default();
+        let mut scripts = facts.clone();
+        scripts.sort_by_key(|facts| facts.name != FIRST);
         let run = Run {
             title: "configure packages",
             base: &snapshot,
-            script: script::configure(&facts, &[]),
+            script: script::configure(&scripts, early, &[]),
             mounts: vec![],
-            date: plan.date,
+            date: newest(&unpacked),
         };
         self.run(run, report).await
     }

@@ -18,7 +18,7 @@ pub(super) struct Run<'a> {
     pub(super) script: String,
     pub(super) mounts: Vec<MountPoint>,
     /// What scripts take for the present where they write a date.
-    pub(super) date: i64,
+    pub(super) date: u64,
 }
 
 impl Assembler {
@@ -83,7 +83,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn environment(date: i64) -> Vec<(String, String)> {
+fn environment(date: u64) -> Vec<(String, String)> {
     [
         ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
         ("HOME", "/root"),

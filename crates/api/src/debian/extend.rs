@@ -11,7 +11,7 @@ use super::error::Error;
 use super::plan::{Package, Plan};
 use super::report::Report;
 use super::script;
-use super::unpack::{Facts, Unpacked, merged};
+use super::unpack::{Facts, Unpacked, merged, newest};
 use debian::database::{self, DIRECTORY, Triggers};
 use sandbox::{MountPoint, Source};
 use std::collections::HashSet;
@@ -27,25 +27,26 @@ impl Assembler {
         report: &dyn Report,
     ) -> Result<Snapshot, Error> {
         let unpacked = self.depot.unpacked(&plan.added, report).await?;
+        let date = newest(&unpacked);
         let (store, base_copy) = (self.depot.store.clone(), base.clone());
         let (packages, added) = (unpacked.clone(), plan.added.clone());
         let architecture = self.depot.architecture;
         let laid =
             super::blocking(move || lay_over(&store, &base_copy, &packages, &added, architecture))
                 .await?;
-        let Some(laid) = laid else { return self.install(base, plan, report).await };
+        let Some(laid) = laid else { return self.install(base, plan, date, report).await };
         let facts: Vec<&Facts> = unpacked.iter().map(|unpacked| &unpacked.facts).collect();
         let run = Run {
             title: "configure packages",
             base: &laid.snapshot,
-            script: script::configure(&facts, &laid.fixes),
+            script: script::configure(&facts, &[], &laid.fixes),
             mounts: vec![],
-            date: plan.date,
+            date,
         };
         match self.run(run, report).await {
             Err(Error::Configure { code, output }) => {
                 tracing::info!(code, output, "the quick way failed, dpkg unpacks by itself");
-                self.install(base, plan, report).await
+                self.install(base, plan, date, report).await
             }
             other => other,
         }
@@ -56,6 +57,7 @@ impl Assembler {
         &self,
         base: &Snapshot,
         plan: &Plan,
+        date: u64,
         report: &dyn Report,
     ) -> Result<Snapshot, Error> {
         self.depot.downloaded(&plan.added, report).await?;
@@ -73,7 +75,7 @@ impl Assembler {
             base: &marked,
             script: script::install(&plan.added),
             mounts: vec![packages],
-            date: plan.date,
+            date,
         };
         self.run(run, report).await
     }

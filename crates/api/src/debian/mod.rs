@@ -41,7 +41,7 @@ use std::time::Duration;
 use store::{Snapshot, Store, Target};
 
 /// Raised when equal plans may give another image.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 3;
 
 /// Where packages come from.
 #[derive(Clone, Debug)]
@@ -156,7 +156,7 @@ impl Assembler {
 /// What an image of these packages is equal under.
 fn identity(plan: &Plan, added: &[Package], origins: &[Origin]) -> Digest {
     let mut digest = Digest::builder("debian:image");
-    digest.number(FORMAT).number(plan.date.cast_unsigned()).number(origins.len() as u64);
+    digest.number(FORMAT).number(origins.len() as u64);
     origins.iter().for_each(|origin| origin.digest_into(&mut digest));
     for packages in [&plan.base[..], added] {
         digest.number(packages.len() as u64);

@@ -16,19 +16,17 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 /// Raised when equal indexes may give another plan.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 3;
 
 /// The packages of an image.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     /// What every image of the suite has.
     pub(super) base: Vec<Package>,
+    /// How many packages of the base, from the first on, are to be configured before the rest.
+    pub(super) essential: usize,
     /// What the named packages add to it.
     pub(super) added: Vec<Package>,
-    /// When the oldest of the archives was made, in seconds since the Unix epoch. It is part of the
-    /// image, and the oldest changes least: a suite of security updates is made anew every day, and
-    /// that alone must not make every image another one.
-    pub(super) date: i64,
 }
 
 /// One package of an image.
@@ -170,7 +168,6 @@ fn plan_key(address: &Address, suites: &[Suite]) -> Digest {
     digest.number(FORMAT).number(suites.len() as u64);
     for suite in suites {
         digest.text(&suite.uri).number(u64::from(suite.rank)).number(suite.indexes.len() as u64);
-        digest.number(suite.date.cast_unsigned());
         for file in &suite.indexes {
             digest.bytes(&file.sha256);
         }
@@ -199,11 +196,7 @@ fn make(
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let added = resolve::extend(&archives, &base, &names)?;
     let list = |selection: &Selection| packages(&archives, &uris, selection);
-    Ok(Plan {
-        base: list(&base),
-        added: list(&added),
-        date: suites.iter().map(|suite| suite.date).min().unwrap_or(0),
-    })
+    Ok(Plan { base: list(&base), essential: base.essential, added: list(&added) })
 }
 
 fn packages(archives: &Archives, uris: &[&str], selection: &Selection) -> Vec<Package> {

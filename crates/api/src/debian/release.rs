@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Raised when the meaning of a stored record changes.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// What a suite of an archive offers at the moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,8 +24,6 @@ pub(super) struct Suite {
     asked: i64,
     /// Until when the signed file may be used.
     valid_until: Option<i64>,
-    /// When it was made.
-    pub(super) date: i64,
     /// How willingly its packages are chosen: 2 as usual, 1 later, 0 last.
     pub(super) rank: u8,
     /// The package indexes, one a component.
@@ -140,7 +138,6 @@ impl Depot {
             uri: origin.archive.uri.clone(),
             asked: now,
             valid_until: release.valid_until,
-            date: release.date.unwrap_or(0),
             rank: release.rank as u8,
             indexes,
             etag: document.validators.etag,

@@ -10,6 +10,9 @@ use super::unpack::Facts;
 /// Where packages are mounted when dpkg unpacks them itself.
 pub(super) const PACKAGES: &str = "/run/ci-tool/packages";
 
+/// Nothing is synced, because an image that is not complete is thrown away anyway.
+const DPKG: &str = "dpkg --log=/dev/null --force-unsafe-io --force-confold";
+
 /// Services are not started while packages are configured: nothing would stop them.
 const BEGIN: &str = r"set -e
 policy=/usr/sbin/policy-rc.d
@@ -31,9 +34,29 @@ rm -f /var/log/alternatives.log /var/log/dpkg.log /var/log/bootstrap.log /var/lo
 if [ -s /etc/machine-id ]; then : > /etc/machine-id; fi
 "#;
 
-/// Configures packages that are in place already. Their first scripts were not run yet; should one
-/// of them divert or override files, then the files are not where they belong, and the run ends.
-pub(super) fn configure(packages: &[&Facts], fixes: &[String]) -> String {
+/// Ends the run when a first script diverted a file that is in place already: one of another package
+/// should not be there, and one of its own must not have been moved away. The same for metadata that
+/// files are to have. Directories are not what is diverted.
+const CHECK_MOVED: &str = r#"[ "$overrides" = "$(cat /var/lib/dpkg/statoverride)" ] || exit 98
+while read -r from && read -r to && read -r by; do
+  case "$diversions" in *"$from
+$to
+$by"*) continue;; esac
+  [ ! -d "$from" ] || continue
+  case "$from" in /usr/*) other=${from#/usr};; *) other=/usr$from;; esac
+  for list in $(grep -lxF -e "$from" -e "$other" /var/lib/dpkg/info/*.list); do
+    name=${list##*/}; name=${name%.list}
+    if [ "${name%%:*}" = "$by" ] && { [ -e "$from" ] || [ -L "$from" ]; }; then continue; fi
+    echo "$by diverts $from of $name"
+    exit 99
+  done
+done < /var/lib/dpkg/diversions
+"#;
+
+/// Configures packages that are in place already. Their first scripts were not run yet; where one of
+/// them moves what is in place, dpkg must unpack by itself, and the run ends.
+/// `early` ones are configured before the rest.
+pub(super) fn configure(packages: &[&Facts], early: &[&Facts], fixes: &[String]) -> String {
     let mut script = BEGIN.to_owned();
     fixes.iter().for_each(|fix| {
         script.push_str(fix);
@@ -42,10 +65,11 @@ pub(super) fn configure(packages: &[&Facts], fixes: &[String]) -> String {
     let scripts: Vec<&&Facts> = packages.iter().filter(|facts| facts.preinst).collect();
     if !scripts.is_empty() {
         script.push_str(concat!(
-            "moved() { cat /var/lib/dpkg/diversions /var/lib/dpkg/statoverride; }\n",
-            "before=$(moved)\n",
+            "diversions=$(cat /var/lib/dpkg/diversions)\n",
+            "overrides=$(cat /var/lib/dpkg/statoverride)\n",
             "export DPKG_ADMINDIR=/var/lib/dpkg DPKG_ROOT= DPKG_MAINTSCRIPT_NAME=preinst\n",
-            "export DPKG_MAINTSCRIPT_PACKAGE DPKG_MAINTSCRIPT_ARCH DPKG_MAINTSCRIPT_PACKAGE_REFCOUNT=1\n",
+            "export DPKG_MAINTSCRIPT_PACKAGE DPKG_MAINTSCRIPT_ARCH\n",
+            "export DPKG_MAINTSCRIPT_PACKAGE_REFCOUNT=1\n",
         ));
     }
     for facts in &scripts {
@@ -60,10 +84,14 @@ pub(super) fn configure(packages: &[&Facts], fixes: &[String]) -> String {
         script.push_str(concat!(
             "unset DPKG_ADMINDIR DPKG_ROOT DPKG_MAINTSCRIPT_NAME DPKG_MAINTSCRIPT_PACKAGE\n",
             "unset DPKG_MAINTSCRIPT_ARCH DPKG_MAINTSCRIPT_PACKAGE_REFCOUNT\n",
-            "[ \"$before\" = \"$(moved)\" ] || { echo 'a package diverts files'; exit 99; }\n",
         ));
+        script.push_str(CHECK_MOVED);
     }
-    script.push_str("dpkg --log=/dev/null --force-confold --configure -a\n");
+    if !early.is_empty() {
+        let names: Vec<String> = early.iter().map(|facts| quote(&facts.info)).collect();
+        script.push_str(&format!("{DPKG} --configure {}\n", names.join(" ")));
+    }
+    script.push_str(&format!("{DPKG} --configure -a\n"));
     script.push_str(END);
     script
 }
@@ -71,16 +99,15 @@ pub(super) fn configure(packages: &[&Facts], fixes: &[String]) -> String {
 /// Lets dpkg unpack and configure packages from [`PACKAGES`].
 pub(super) fn install(packages: &[Package]) -> String {
     let mut script = BEGIN.to_owned();
-    let dpkg = "dpkg --log=/dev/null --force-unsafe-io --force-confold";
     for package in packages {
         if package.pre_depends {
             // What it depends on must work before it is unpacked; the rest may not be ready yet.
-            script.push_str(&format!("{dpkg} --configure -a || true\n"));
+            script.push_str(&format!("{DPKG} --configure -a || true\n"));
         }
         let path = format!("{PACKAGES}/{}", package_name(&package.sha256));
-        script.push_str(&format!("{dpkg} --unpack {}\n", quote(&path)));
+        script.push_str(&format!("{DPKG} --unpack {}\n", quote(&path)));
     }
-    script.push_str(&format!("{dpkg} --configure -a\n"));
+    script.push_str(&format!("{DPKG} --configure -a\n"));
     script.push_str(END);
     script
 }
@@ -116,11 +143,15 @@ mod tests {
             preinst,
             files: vec![],
             brings_links: false,
+            newest: 0,
         };
         let (first, second) = (facts("one", true), facts("two", false));
-        let script = configure(&[&first, &second], &[]);
+        let script = configure(&[&first, &second], &[], &[]);
         assert!(script.contains("'/var/lib/dpkg/info/one.preinst' install"), "{script}");
         assert!(!script.contains("two"), "{script}");
-        assert!(!configure(&[&second], &[]).contains("preinst"));
+        let script = configure(&[&second], &[&second], &[]);
+        assert!(!script.contains("preinst"), "{script}");
+        let (early, rest) = (script.find("--configure 'two'"), script.find("--configure -a"));
+        assert!(early.is_some() && early < rest, "{script}");
     }
 }

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use store::{LayerBuilder, LayerId, LayerRef, Meta, Snapshot, Store, Timestamp};
 
 /// Raised when the same .deb gives another layer or another record.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 /// Connections to archives at once.
 const DOWNLOADS: usize = 6;
 /// Directories of the root that are links to their namesakes in `/usr`.
@@ -54,6 +54,14 @@ pub(super) struct Facts {
     pub(super) files: Vec<String>,
     /// Whether it brings the links into `/usr` itself.
     pub(super) brings_links: bool,
+    /// Time of its newest entry, in seconds since the Unix epoch.
+    pub(super) newest: u64,
+}
+
+/// Time of the newest entry of packages: a present for their scripts that depends on nothing else.
+/// The date of an archive would not do, since archives are made anew when no package changed.
+pub(super) fn newest(packages: &[Unpacked]) -> u64 {
+    packages.iter().map(|unpacked| unpacked.facts.newest).max().unwrap_or(0)
 }
 
 impl Unpacked {
@@ -231,6 +239,7 @@ fn write_layer(
         sums: deb.control().file("md5sums").is_none().then(String::new),
         shipped: vec![],
         brings_links: false,
+        newest: 0,
     };
     let unpacked =
         deb.unpack(&mut |entry, contents| writer.add(entry, contents).map_err(Failure::Other));
@@ -253,6 +262,7 @@ struct Writer {
     /// Configuration files that are really there.
     shipped: Vec<String>,
     brings_links: bool,
+    newest: u64,
 }
 
 /// What stops an unpack: the package, or what becomes of it.
@@ -271,6 +281,7 @@ impl Writer {
     fn add(&mut self, entry: &Entry, contents: &mut dyn Read) -> Result<(), Error> {
         let path = self.place(entry);
         self.paths.push(entry.path.clone());
+        self.newest = self.newest.max(entry.mtime);
         let meta = Meta {
             mode: entry.mode,
             uid: entry.uid,
@@ -370,6 +381,7 @@ impl Writer {
             preinst: control.file("preinst").is_some(),
             files: self.files,
             brings_links: self.brings_links,
+            newest: self.newest,
             info,
         };
         Ok((self.builder, facts))

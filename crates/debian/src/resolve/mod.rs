@@ -20,6 +20,9 @@ use search::Search;
 pub struct Selection {
     /// The packages.
     pub packages: Vec<Chosen>,
+    /// How many of them, from the first on, are essential or needed by such. Others may rely on them
+    /// without saying so, so they are to be configured before the rest.
+    pub essential: usize,
 }
 
 /// A package of a selection.

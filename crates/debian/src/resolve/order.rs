@@ -8,14 +8,19 @@ use super::{Chosen, PackageId, Selection};
 use crate::relation::{alternatives, groups};
 use std::collections::HashSet;
 
-/// The packages of a search from the `skip`th on, in order.
+/// The packages of a search from the `skip`th on, in order: those that are essential, and what they
+/// need, before all others.
 pub(super) fn sort(search: &Search<'_>, skip: usize) -> Selection {
+    let essential = |id: &PackageId| search.archives.package(*id).essential();
     let mut wanted: Vec<PackageId> = search.chosen[skip..].to_vec();
-    wanted.sort_by_key(|id| search.archives.package(*id).name());
+    wanted.sort_by_key(|id| (!essential(id), search.archives.package(*id).name()));
     let mut walk = Walk { search, left: wanted.iter().copied().collect(), sorted: vec![] };
-    wanted.iter().for_each(|id| walk.visit(*id));
+    let (first, others) = wanted.split_at(wanted.partition_point(essential));
+    first.iter().for_each(|id| walk.visit(*id));
+    let essential = walk.sorted.len();
+    others.iter().for_each(|id| walk.visit(*id));
     let chosen = |id| Chosen { id, automatic: !search.is_named(id) };
-    Selection { packages: walk.sorted.into_iter().map(chosen).collect() }
+    Selection { packages: walk.sorted.into_iter().map(chosen).collect(), essential }
 }
 
 struct Walk<'a, 'b> {

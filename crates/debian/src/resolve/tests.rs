@@ -133,7 +133,8 @@ fn a_base_is_what_is_required_and_apt_and_is_not_listed_again() {
         "x; Essential: yes; Depends: lib\nlib\ny; Priority: required\napt\nn; Depends: lib, m\nm";
     let archives = archives(&[list]);
     let base = base(&archives);
-    assert_eq!(show(&archives, base.clone()), "apt*=1 lib=1 x*=1 y*=1");
+    assert_eq!(show(&archives, base.clone()), "lib=1 x*=1 apt*=1 y*=1");
+    assert_eq!(base.as_ref().unwrap().essential, 2, "what is essential needs `lib`");
     let more = extend(&archives, &base.unwrap(), &["n", "x"]);
     assert_eq!(show(&archives, more), "m=1 n*=1");
 }

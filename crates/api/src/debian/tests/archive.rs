@@ -71,11 +71,16 @@ impl Archive {
 
     /// Writes the index and the Release file over it.
     pub(super) fn publish(&self) {
+        self.publish_at("Sat, 07 Jun 2025 09:13:06 UTC");
+    }
+
+    /// The same, signed at another time.
+    pub(super) fn publish_at(&self, date: &str) {
         let suite = self.path("mirror/dists/suite");
         fs::write(suite.join("main/binary-amd64/Packages"), &self.packages).unwrap();
         let (size, digest) = (self.packages.len(), sha256(self.packages.as_bytes()));
         let release = format!(
-            "Suite: suite\nDate: Sat, 07 Jun 2025 09:13:06 UTC\nSHA256:\n \
+            "Suite: suite\nDate: {date}\nSHA256:\n \
              {digest} {size} main/binary-amd64/Packages\n"
         );
         fs::write(suite.join("InRelease"), release).unwrap();
