@@ -43,9 +43,6 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
-    /// The kernel cannot stack layers as we need it.
-    #[error("this kernel cannot mount overlays layer by layer")]
-    OldKernel,
     /// A layer that a snapshot names is not on disk.
     #[error("layer {0} is not in the store")]
     MissingLayer(LayerId),
@@ -103,7 +100,9 @@ impl Error {
             Self::Format { .. } => {
                 Some("use the version that wrote it, or another state folder, or remove this one")
             }
-            Self::OldKernel => Some("run the engine on Linux 6.8 or newer"),
+            Self::Mount { source, .. } if source.raw_os_error() == Some(libc::E2BIG) => {
+                Some("this kernel takes some 200 layers at once: Linux 6.8 and newer take 500")
+            }
             Self::Mount { source, .. } if source.raw_os_error() == Some(libc::EPERM) => {
                 Some("the engine needs the right to mount (run it as root)")
             }

@@ -25,6 +25,7 @@
 //! last bytes were not on disk. Everything here blocks; callers with an async runtime call from
 //! threads made for that. Linux only.
 
+mod attached;
 mod attributes;
 mod blob;
 mod builder;

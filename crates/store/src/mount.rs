@@ -1,11 +1,12 @@
 //! [`Mount`]: a mount that is attached nowhere yet.
 //!
-//! Mounts are made detached (`fsmount`, `open_tree`), so nothing ever appears in the host's mount
-//! table: a mount lives as long as its descriptor, or as long as the container it was moved into,
-//! and a crash leaks none. This is the only thing that `sandbox` takes from this crate.
+//! Mounts are made detached (`fsmount`, `open_tree`), so nothing appears in the host's mount table: a
+//! mount lives as long as its descriptor, or as long as the container it was moved into, and a
+//! crash leaks none. Kernels that cannot do so are served by [`crate::attached`]. This is the only thing that `sandbox` takes from this crate.
 
+use crate::draft::WorkDir;
 use crate::state::StateDir;
-use crate::{Error, sys};
+use crate::{Error, attached, sys};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_flag,
@@ -13,6 +14,7 @@ use rustix::mount::{
 };
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A detached mount, held by its descriptor.
 #[derive(Debug)]
@@ -37,6 +39,17 @@ impl Lower {
     /// A directory of the state folder whose path is ours, so that no link can be on the way.
     pub(crate) fn plain(state: &StateDir, path: &str) -> Self {
         Self { option: format!("{}/{path}", by_descriptor(state.fd())), _directory: None }
+    }
+
+    /// The name by which the kernel finds it.
+    pub(crate) fn option(&self) -> &str {
+        &self.option
+    }
+
+    /// Any directory of the host.
+    #[cfg(test)]
+    pub(crate) fn at(path: &Path) -> Self {
+        Self { option: path.display().to_string(), _directory: None }
     }
 
     /// A directory of the state folder, opened with links refused.
@@ -65,8 +78,8 @@ impl Mount {
     }
 
     /// A mount of what is at `path` inside this one, file or directory. Links are resolved inside
-    /// this mount's root.
-    pub fn at(&self, path: &str) -> Result<Self, Error> {
+    /// this mount's root. `state` lends a place to kernels that cannot clone what is detached.
+    pub(crate) fn at(&self, path: &str, state: &Arc<StateDir>) -> Result<Self, Error> {
         let refused = |source: rustix::io::Errno| Error::Mount {
             what: format!("`{}`", crate::view::shorten(path)),
             source: source.into(),
@@ -74,7 +87,15 @@ impl Mount {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         let place = openat2(&self.0, path, flags, Mode::empty(), resolve).map_err(refused)?;
-        Self::clone_of(place.as_fd(), Path::new(""), OpenTreeFlags::AT_EMPTY_PATH)
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        match open_tree(&place, "", flags | OpenTreeFlags::AT_EMPTY_PATH) {
+            Err(rustix::io::Errno::INVAL) => {
+                let point = WorkDir::new(state)?;
+                let part = attached::part(self.0.as_fd(), path, point.path());
+                part.map(Self).map_err(refused)
+            }
+            cloned => cloned.map(Self).map_err(refused),
+        }
     }
 
     /// Makes the mount read-only.
@@ -90,16 +111,23 @@ impl Mount {
 
     /// An overlay of `lowers`, newest first. Without a writable side it is read-only and there must
     /// be at least two lowers.
+    /// `state` lends a place to kernels that cannot make overlays detached.
     pub(crate) fn overlay(
         lowers: &[Lower],
         writable: Option<&Writable<'_>>,
+        state: &Arc<StateDir>,
     ) -> Result<Self, Error> {
-        overlay(lowers, writable).map(Self).map_err(|refused| match refused {
-            Refused::OldKernel => Error::OldKernel,
-            Refused::Errno(errno) => Error::Mount {
-                what: format!("an overlay of {} layers", lowers.len()),
-                source: errno.into(),
-            },
+        let made = match overlay(lowers, writable) {
+            Err(Refused::OldKernel) => {
+                let point = WorkDir::new(state)?;
+                attached::overlay(lowers, writable, point.path())
+            }
+            Err(Refused::Errno(errno)) => Err(errno),
+            Ok(made) => Ok(made),
+        };
+        made.map(Self).map_err(|errno| Error::Mount {
+            what: format!("an overlay of {} layers", lowers.len()),
+            source: errno.into(),
         })
     }
 
@@ -168,6 +196,6 @@ fn add_lowers(context: &OwnedFd, lowers: &[Lower]) -> Result<(), Refused> {
 
 /// Names a directory by its descriptor. A string option may not pass 256 bytes and treats some
 /// characters specially, and a path of the host could have both.
-fn by_descriptor(directory: BorrowedFd<'_>) -> String {
+pub(crate) fn by_descriptor(directory: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
 }

@@ -54,13 +54,18 @@ impl Scratch {
         }
         let kernel = make_directory(&work, "work")?;
         let writable = Writable { upper: upper.as_fd(), work: kernel.as_fd() };
-        let mount = Mount::overlay(&lowers, Some(&writable))?;
+        let mount = Mount::overlay(&lowers, Some(&writable), &inner.state)?;
         Ok(Self { store, base, mount, work, root, plan })
     }
 
     /// The writable tree, not attached anywhere.
     pub fn mount(&self) -> &Mount {
         &self.mount
+    }
+
+    /// A mount of one file or directory of the tree, for who mounts only that.
+    pub fn mount_at(&self, path: &str) -> Result<Mount, Error> {
+        self.mount.at(path, &self.store.0.state)
     }
 
     /// A second descriptor of the same mount, for who wants to own one.
@@ -111,7 +116,7 @@ pub(crate) fn mount_read_only(inner: &Arc<Inner>, snapshot: &Snapshot) -> Result
         // An overlay needs two. A bind mount would do with one, but would show its whiteouts.
         lowers.push(Lower::plain(&inner.state, state::EMPTY));
     }
-    Mount::overlay(&lowers, None)
+    Mount::overlay(&lowers, None, &inner.state)
 }
 
 /// The layers of a snapshot, newest first, as overlay takes them.

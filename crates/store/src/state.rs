@@ -50,6 +50,7 @@ impl StateDir {
         for folder in FOLDERS {
             make_folder(&path.join(folder))?;
         }
+        crate::attached::sweep(&path);
         for folder in ["work", "tmp"] {
             sweep(&path, folder)?;
         }

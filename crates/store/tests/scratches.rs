@@ -161,7 +161,7 @@ fn a_part_of_a_mount_can_be_mounted() {
     let mut editor = store.edit(&super::tree_of(&store, &["d/file"])).unwrap();
     editor.symlink("/d/file", "link").unwrap();
     let scratch = store.begin(&editor.commit().unwrap(), &[]).unwrap();
-    let part = scratch.mount().at("link").unwrap();
+    let part = scratch.mount_at("link").unwrap();
     fs::write(path_of(&part), "written").unwrap();
     part.set_read_only().unwrap();
     assert!(fs::write(path_of(&part), "more").is_err());

@@ -319,7 +319,7 @@ fn open_mount(
         }
         MountSource::File { name, .. } => {
             let scratch = store.begin(&snapshot, &[])?;
-            let mount = scratch.mount().at(name)?;
+            let mount = scratch.mount_at(name)?;
             (sandbox::Source::Mount(mount), MountWork::Overlay(scratch))
         }
         MountSource::Cache { volume } => {
