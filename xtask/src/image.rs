@@ -48,8 +48,7 @@ impl Image {
         turn.lock().context("cannot wait for the other run of this clone")?;
         let file = work.join(format!("{name}.img"));
         make_file_system(&file)?;
-        let path = work.join(name);
-        std::fs::create_dir_all(&path)?;
+        let path = place(&work, name)?;
         quietly(Command::new("mount").args(["-o", "loop"]).arg(&file).arg(&path))?;
         Ok(Self { path, file, _turn: turn })
     }
@@ -60,11 +59,24 @@ impl Drop for Image {
     /// ends; the namespace goes with it.
     fn drop(&mut self) {
         let _ = quietly(Command::new("umount").arg("--lazy").arg(&self.path));
+        let _ = std::fs::remove_dir(&self.path);
         let _ = std::fs::remove_file(&self.file);
     }
 }
 
+/// Where to mount. Sockets and some peers allow for short paths only, so it is not in the build
+/// folder.
+fn place(work: &Path, name: &str) -> Result<PathBuf> {
+    let clone = work.file_name().map(|name| name.to_string_lossy().into_owned());
+    let clone: String = clone.unwrap_or_default().chars().take(6).collect();
+    let path = PathBuf::from(format!("/tmp/{name}-{clone}"));
+    std::fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(path)
+}
+
 fn make_file_system(file: &Path) -> Result<()> {
+    // A new file, not the old one cut short: what is left of a killed run may still have that mounted.
+    let _ = std::fs::remove_file(file);
     let image = File::create(file).with_context(|| format!("cannot make {}", file.display()))?;
     image.set_len(IMAGE_BYTES)?;
     drop(image);

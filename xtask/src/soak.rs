@@ -27,5 +27,6 @@ pub(crate) fn inside(project: &Project, words: &[&str]) -> Result<()> {
     let mut suite = Suite::prepare(project, &image)?;
     suite.set("TESTKIT_ROUNDS", ROUNDS);
     suite.set("TESTKIT_DEADLINE", "3600");
+    suite.show_output();
     report(suite.run(Some(filter))?)
 }

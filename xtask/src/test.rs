@@ -81,6 +81,7 @@ fn extras(project: &Project) -> Result<()> {
 pub(crate) struct Suite<'a> {
     project: &'a Project,
     variables: Vec<(&'static str, PathBuf)>,
+    options: Vec<&'static str>,
 }
 
 impl<'a> Suite<'a> {
@@ -95,6 +96,7 @@ impl<'a> Suite<'a> {
                 ("TESTKIT_STATE", image.path.clone()),
                 ("TESTKIT_DEBIAN_CACHE", cache),
             ],
+            options: Vec::new(),
         };
         suite.seed()?;
         Ok(suite)
@@ -103,6 +105,11 @@ impl<'a> Suite<'a> {
     /// Sets one more variable for the tests.
     pub(crate) fn set(&mut self, name: &'static str, value: &str) {
         self.variables.push((name, value.into()));
+    }
+
+    /// Shows what tests say even if they pass: seeds, above all.
+    pub(crate) fn show_output(&mut self) {
+        self.options.push("--nocapture");
     }
 
     /// Makes the state folder with Debian images that tests start from. This is the one step that
@@ -130,7 +137,8 @@ impl<'a> Suite<'a> {
     /// Runs the tests, shows what is worth reading, counts.
     pub(crate) fn run(&self, filter: Option<&str>) -> Result<Tally> {
         let mut command = cargo(self.project, "test");
-        command.args(EVERYTHING).args(["--no-fail-fast", "--"]).args(filter);
+        command.args(EVERYTHING).args(["--no-fail-fast", "--"]);
+        command.args(&self.options).args(filter);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         println!("$ {}", line(&command));
         command.stdout(Stdio::piped());

@@ -3,9 +3,15 @@
 use protocol::Error;
 use store::{Metadata, View, ViewError};
 
+/// Most of a path that a message shows: a hostile one may be megabytes long.
+const SHOWN: usize = 200;
+
 /// The error, about the path as it was typed.
 pub(crate) fn typed(error: ViewError, path: &str) -> Error {
-    let path = path.to_owned();
+    let path = match path.len() {
+        0..=SHOWN => path.to_owned(),
+        _ => format!("{}...", &path[..path.floor_char_boundary(SHOWN)]),
+    };
     let error = match error {
         ViewError::NotFound(_) => ViewError::NotFound(path),
         ViewError::NotADirectory(_) => ViewError::NotADirectory(path),

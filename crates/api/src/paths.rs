@@ -36,6 +36,19 @@ pub(crate) fn join(base: &str, path: &str) -> String {
     }
 }
 
+/// Whether a relative path climbs above where it starts, links aside.
+pub(crate) fn climbs_out(path: &str) -> bool {
+    let mut depth = 0i64;
+    path.split('/').any(|part| {
+        depth += match part {
+            "" | "." => 0,
+            ".." => -1,
+            _ => 1,
+        };
+        depth < 0
+    })
+}
+
 /// The last name of a path.
 pub(crate) fn name(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
@@ -70,6 +83,20 @@ mod tests {
             ("/a/b", "/a", None),
         ] {
             assert_eq!(below(root, path), expected, "{root} {path}");
+        }
+    }
+
+    #[test]
+    fn paths_that_climb_out() {
+        for (path, expected) in [
+            ("..", true),
+            ("a/../..", true),
+            ("/../x", true),
+            ("a/..", false),
+            ("a/../b/./..", false),
+            ("...", false),
+        ] {
+            assert_eq!(climbs_out(path), expected, "{path}");
         }
     }
 

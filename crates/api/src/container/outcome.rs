@@ -84,11 +84,10 @@ impl Stream {
                 bytes
             }
             Self::TooLong(size) => {
-                let message = format!(
-                    "{name} is {size} bytes long, more than the {MAX_STREAM_BYTES} that are kept"
-                );
-                return Err(Error::user(message)
-                    .with_hint(format!("write it to a file with `{redirect}` and read that")));
+                return Err(Error::user(format!(
+                    "{name} is {size} bytes long, more than the {MAX_STREAM_BYTES} that are kept: \
+                     write it to a file with `{redirect}` and read that"
+                )));
             }
         };
         Ok(String::from_utf8(bytes)

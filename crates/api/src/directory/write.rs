@@ -5,6 +5,7 @@ use crate::edit::{Edit, Filter};
 use crate::file::File;
 use crate::modes;
 use crate::owner::OwnerSpec;
+use crate::paths;
 use crate::services::Services;
 use graph::{Args, Builder, Context, Op, Ref};
 use protocol::Error;
@@ -41,7 +42,7 @@ impl Op for WithNewFile {
     async fn run(&self, directory: &Directory, cx: &Context) -> Result<Directory, Error> {
         let mode = modes::required(self.permissions)?;
         let contents = self.contents.as_bytes().into();
-        let path = directory.child(&self.path);
+        let path = directory.new_child(&self.path)?;
         let edit = Edit::NewFile { path, contents, mode, owner: OwnerSpec::Root };
         directory.edited(edit, cx).await
     }
@@ -67,7 +68,7 @@ impl Op for WithNewDirectory {
             0 => 0o755,
             mode => mode,
         };
-        let path = directory.child(&self.path);
+        let path = directory.new_child(&self.path)?;
         directory.edited(Edit::NewDirectory { path, mode, owner: OwnerSpec::Root }, cx).await
     }
 }
@@ -238,6 +239,14 @@ impl Directory {
     async fn edited(&self, edit: Edit, cx: &Context) -> Result<Self, Error> {
         let tree = self.tree.edited(edit, cx.get::<Services>()?).await?;
         Ok(Self { tree, ..self.clone() })
+    }
+
+    /// Where something new is made: never above this directory.
+    fn new_child(&self, path: &str) -> Result<String, Error> {
+        if paths::climbs_out(path) {
+            return Err(Error::user("cannot create directory outside parent"));
+        }
+        Ok(self.child(path))
     }
 
     /// Where a copied file goes; "into this directory" is said by a trailing slash.

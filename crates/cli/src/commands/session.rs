@@ -13,6 +13,22 @@ use clap::Args;
 use client::{Endpoint, SessionOptions};
 use tokio::io::AsyncReadExt;
 
+/// Written by hand, because every flag but these is taken and ignored.
+const HELP: &str = "\
+Serve a session to a client library
+
+USAGE
+  ci-tool session [options]
+
+OPTIONS
+      --workdir string   Directory that relative host paths start from
+      --label name:value Name and version of the library, repeatable
+      --version string   Version of the API whose behaviour is expected
+
+The first line on standard output is JSON with the port and the token of the session. The session
+ends with standard input, or on SIGTERM. Other flags are accepted and ignored.
+";
+
 /// Serve a session to a client library
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
@@ -23,6 +39,10 @@ pub(crate) struct SessionArgs {
 }
 
 pub(crate) fn run(args: &SessionArgs, typed: Typed) -> Result<Exit, Error> {
+    if args.words.iter().any(|word| matches!(word.as_str(), "-h" | "--help")) {
+        typed.context(GlobalArgs::default())?.output.result(HELP)?;
+        return Ok(Exit::SUCCESS);
+    }
     let mut globals = GlobalArgs::default();
     globals.shared.workdir = values(&args.words, "--workdir").last().map(Into::into);
     let context = typed.context(globals)?;

@@ -143,7 +143,9 @@ async fn descriptors_do_not_pile_up(fixture: Arc<Fixture>) {
         fixture.run(&["true"]).await;
         run(&fixture.plain, fixture.spec(&["/no/such"])).await.unwrap_err();
     }
-    assert_eq!(everywhere(), before);
+    // The last runs may still be closing theirs; one that is left by every run would make 200.
+    let after = everywhere();
+    assert!(after.0 < before.0 + 20 && after.1 < before.1 + 20, "{before:?} became {after:?}");
 }
 
 const VICTIM_MARK: &str = "98763.25";
