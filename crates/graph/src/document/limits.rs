@@ -22,10 +22,10 @@ const MAX_FRAGMENTS: usize = 500;
 /// them again at every level.
 const MAX_MERGES: usize = 2_000_000;
 
-/// Counts brackets in the text, leaving out strings and comments.
-pub(super) fn check_nesting(text: &str) -> Result<(), Refusal> {
+/// Counts brackets in the text, leaving out strings and comments, and gives how deep they nest.
+pub(super) fn check_nesting(text: &str) -> Result<usize, Refusal> {
     let bytes = text.as_bytes();
-    let (mut depth, mut index) = (0usize, 0);
+    let (mut depth, mut deepest, mut index) = (0usize, 0, 0);
     while let Some(byte) = bytes.get(index) {
         match byte {
             b'{' | b'[' | b'(' => depth += 1,
@@ -34,13 +34,14 @@ pub(super) fn check_nesting(text: &str) -> Result<(), Refusal> {
             b'"' => index = skip_string(bytes, index),
             _ => {}
         }
+        deepest = deepest.max(depth);
         if depth > MAX_DEPTH {
             let refusal = Refusal::new(format!("the document is nested deeper than {MAX_DEPTH}"));
             return Err(refusal.at(text, index));
         }
         index += 1;
     }
-    Ok(())
+    Ok(deepest)
 }
 
 /// The index of the end of the line.

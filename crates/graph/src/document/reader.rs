@@ -1,9 +1,9 @@
 //! [`Reader`]: parses and validates documents, on threads with a deep stack.
 //!
-//! The parser's view of the schema borrows from itself, so one thread owns it and lends it to a
-//! short-lived thread for each document. Parser and validator recurse along the nesting of a document;
-//! the stack is sized for [`super::limits::MAX_DEPTH`] levels in an unoptimised build, and is given
-//! back with the thread.
+//! The parser's view of the schema borrows from itself, so one thread owns it. That thread reads the
+//! usual short document itself, and lends the schema to a short-lived thread for any other. Parser
+//! and validator recurse along the nesting of a document; the stack of such a thread is sized for
+//! [`super::limits::MAX_DEPTH`] levels in an unoptimised build, and is given back with the thread.
 
 use super::ast::{Schema, with_schema};
 use super::limits::{MAX_DEPTH, MAX_TOKENS, check_nesting, check_size};
@@ -14,12 +14,19 @@ use bluejay_parser::ast::executable::ExecutableDocument;
 use bluejay_parser::ast::{Parse as _, ParseOptions};
 use bluejay_validator::executable::Cache;
 use bluejay_validator::executable::document::{Error as Invalid, Orchestrator, rules};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// Stack of a reading thread. Only what is touched takes memory.
 const STACK_BYTES: usize = 64 << 20;
+/// Stack of the thread that owns the schema: enough for [`SHALLOW`] levels many times over.
+const OWNER_STACK_BYTES: usize = 8 << 20;
+/// Deepest nesting that the owner of the schema reads itself.
+const SHALLOW: usize = 64;
+/// Longest document that the owner of the schema reads itself: others wait for it meanwhile.
+const SHORT: usize = 16 << 10;
 /// Documents above this size get no line and column in their errors.
 const MAX_LOCATED: usize = 1 << 20;
 
@@ -65,6 +72,8 @@ pub(crate) struct Reader {
 
 struct Job {
     text: String,
+    /// Whether a thread of its own would cost more than the reading.
+    simple: bool,
     registry: Arc<Registry>,
     reply: oneshot::Sender<Result<Document, Refusal>>,
     /// Held until the thread is done, also when nobody waits for it any more.
@@ -84,6 +93,7 @@ impl Reader {
         let failed = |problem: String| Error::internal(format!("invalid schema: {problem}"));
         let thread = thread::Builder::new()
             .name("graph-schema".into())
+            .stack_size(OWNER_STACK_BYTES)
             .spawn(move || {
                 let served = with_schema(&sdl, |schema| {
                     let found = read(schema);
@@ -110,7 +120,9 @@ impl Reader {
         text: &str,
         registry: &Arc<Registry>,
     ) -> Result<Document, Refusal> {
-        check_nesting(text)?;
+        let depth = check_nesting(text)?;
+        // Fragments nest through each other, which brackets do not show.
+        let simple = depth <= SHALLOW && text.len() <= SHORT && !text.contains("...");
         let gone = || Refusal {
             error: Error::internal("the reader of documents has ended"),
             location: None,
@@ -118,16 +130,25 @@ impl Reader {
         let permit = self.permits.clone().acquire_owned().await.map_err(|_| gone())?;
         let (reply, answer) = oneshot::channel();
         let registry = registry.clone();
-        let job = Job { text: text.to_owned(), registry, reply, _permit: permit };
+        let job = Job { text: text.to_owned(), simple, registry, reply, _permit: permit };
         self.jobs.send(job).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 }
 
-/// Lends the schema to one thread for each document, until the reader is gone.
+/// Reads simple documents, and lends the schema to one thread for each other, until the reader is gone.
 fn serve(schema: &Schema<'_>, waiting: &mpsc::Receiver<Job>) {
     thread::scope(|scope| {
         for job in waiting {
+            if job.simple {
+                // A defect in the parser must not take the schema with it: who asked is told.
+                let read = || read_document(&job.text, schema, &job.registry);
+                if let Ok(document) = panic::catch_unwind(AssertUnwindSafe(read)) {
+                    // Whoever asked may have gone.
+                    let _ = job.reply.send(document);
+                }
+                continue;
+            }
             let reading = thread::Builder::new()
                 .name("graph-document".into())
                 .stack_size(STACK_BYTES)
