@@ -179,7 +179,7 @@ async fn perform(
         return Err(unexpected_exit(&exit, &command, &captures));
     }
     let workspace = std::mem::take(&mut *workspace.lock().unwrap_or_else(PoisonError::into_inner));
-    services.blocking(move || commit(workspace, captures, exit.code)).await
+    services.in_place(|| commit(workspace, captures, exit.code))
 }
 
 struct PreparedExec {
@@ -190,7 +190,7 @@ struct PreparedExec {
 async fn prepare(
     container: &Container,
     command: &Command,
-    services: &Arc<Services>,
+    services: &Services,
 ) -> Result<PreparedExec, Error> {
     let rootfs = rootfs_with_workdir(container, services).await?;
     let mut trees = Vec::with_capacity(container.mounts.len());
@@ -202,48 +202,48 @@ async fn prepare(
             _ => Snapshot::empty(),
         });
     }
-    let (container, command, services) = (container.clone(), command.clone(), services.clone());
-    let inner = services.clone();
-    inner
-        .blocking(move || {
-            let identity = identity(&container, &rootfs, &services)?;
-            let root = services.store.begin(&rootfs, &targets(&container, &services))?;
-            let mut workspace = Workspace::default();
-            let mut mounts = Vec::with_capacity(container.mounts.len());
-            for (mount, snapshot) in container.mounts.iter().zip(trees) {
-                let (source, work) =
-                    open_mount(&services, &mount.source, mount.read_only, snapshot)?;
-                workspace.mounts.push(work);
-                mounts.push(sandbox::MountPoint {
-                    target: mount.path.clone(),
-                    source,
-                    read_only: mount.read_only,
-                });
-            }
-            let root_mount = root.mount_clone()?;
-            workspace.root = Some(root);
-            let workspace = Arc::new(Mutex::new(workspace));
-            let spec = Spec {
-                root: root_mount,
-                mounts,
-                env: environment(&container, &identity),
-                args: command.args,
-                workdir: workdir(&container).to_owned(),
-                user: User { uid: identity.uid, gid: identity.gid, groups: identity.groups },
-                init: command.init,
-                all_capabilities: command.all_capabilities,
-                stdin: match command.redirect_stdin {
-                    Some(path) => Stdin::File(path),
-                    None if command.stdin.is_empty() => Stdin::Empty,
-                    None => Stdin::Bytes(command.stdin.into_bytes()),
-                },
-                redirect_stdout: command.redirect_stdout,
-                redirect_stderr: command.redirect_stderr,
-                keep: Box::new(workspace.clone()),
-            };
-            Ok::<_, Error>(PreparedExec { spec, workspace })
-        })
-        .await
+    services.in_place(|| assemble(container, command, services, (&rootfs, trees)))
+}
+
+/// Puts the root, the mounts and everything else of a run together.
+fn assemble(
+    container: &Container,
+    command: &Command,
+    services: &Services,
+    (rootfs, trees): (&Snapshot, Vec<Snapshot>),
+) -> Result<PreparedExec, Error> {
+    let identity = identity(container, rootfs, services)?;
+    let root = services.store.begin(rootfs, &targets(container, services))?;
+    let mut workspace = Workspace::default();
+    let mut mounts = Vec::with_capacity(container.mounts.len());
+    for (mount, snapshot) in container.mounts.iter().zip(trees) {
+        let (source, work) = open_mount(services, &mount.source, mount.read_only, snapshot)?;
+        workspace.mounts.push(work);
+        let (target, read_only) = (mount.path.clone(), mount.read_only);
+        mounts.push(sandbox::MountPoint { target, source, read_only });
+    }
+    let root_mount = root.mount_clone()?;
+    workspace.root = Some(root);
+    let workspace = Arc::new(Mutex::new(workspace));
+    let spec = Spec {
+        root: root_mount,
+        mounts,
+        env: environment(container, &identity),
+        args: command.args.clone(),
+        workdir: workdir(container).to_owned(),
+        user: User { uid: identity.uid, gid: identity.gid, groups: identity.groups },
+        init: command.init,
+        all_capabilities: command.all_capabilities,
+        stdin: match &command.redirect_stdin {
+            Some(path) => Stdin::File(path.clone()),
+            None if command.stdin.is_empty() => Stdin::Empty,
+            None => Stdin::Bytes(command.stdin.clone().into_bytes()),
+        },
+        redirect_stdout: command.redirect_stdout.clone(),
+        redirect_stderr: command.redirect_stderr.clone(),
+        keep: Box::new(workspace.clone()),
+    };
+    Ok(PreparedExec { spec, workspace })
 }
 
 /// The root file system, with the working directory made where it is missing.
