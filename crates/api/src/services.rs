@@ -27,8 +27,8 @@ pub struct Observable {
 }
 
 impl Services {
-    /// Runs work that blocks, and is nearly always short, on this very thread: a hop to another one
-    /// and back would take longer. The runtime's other tasks go on elsewhere meanwhile.
+    /// Runs work that blocks, and is nearly always short, on this very thread, which saves a hop to
+    /// another one and back. The runtime's other tasks go on elsewhere meanwhile.
     pub(crate) fn in_place<T>(&self, work: impl FnOnce() -> T) -> T {
         match tokio::runtime::Handle::current().runtime_flavor() {
             tokio::runtime::RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
