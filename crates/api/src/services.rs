@@ -3,6 +3,7 @@
 use crate::debian::Assembler;
 use protocol::Error;
 use sandbox::Sandbox;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use store::{Store, Target};
 
 /// Engine-wide services.
@@ -27,11 +28,15 @@ pub struct Observable {
 }
 
 impl Services {
-    /// Runs work that blocks, and is nearly always short, on this very thread, which saves a hop to
-    /// another one and back. The runtime's other tasks go on elsewhere meanwhile.
+    /// Runs work that blocks, and is nearly always short, on this very thread: a hop to another one
+    /// and back takes longer than the work. Most threads of the runtime stay free of it, however
+    /// slow the disk becomes: what is more than a few at a time makes room for others first.
     pub(crate) fn in_place<T>(&self, work: impl FnOnce() -> T) -> T {
+        let slot = Slot::take();
         match tokio::runtime::Handle::current().runtime_flavor() {
-            tokio::runtime::RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+            tokio::runtime::RuntimeFlavor::MultiThread if slot.is_none() => {
+                tokio::task::block_in_place(work)
+            }
             _ => work(),
         }
     }
@@ -49,5 +54,25 @@ impl Services {
             Ok(result) => result.map_err(Into::into),
             Err(failed) => Err(Error::internal(format!("a worker thread failed: {failed}"))),
         }
+    }
+}
+
+/// How many threads of the runtime may block at a time. The engine has twice as many.
+const SLOTS: usize = 2;
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+/// The right to block a thread of the runtime.
+struct Slot;
+
+impl Slot {
+    fn take() -> Option<Self> {
+        let more = |taken: usize| (taken < SLOTS).then_some(taken + 1);
+        TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        TAKEN.fetch_sub(1, Ordering::Relaxed);
     }
 }

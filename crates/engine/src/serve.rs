@@ -24,8 +24,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Longest path that fits into a unix socket address, its closing zero left out.
 const MAX_SOCKET_PATH: usize = 107;
-/// Threads that answer requests; the work itself is other processes' and other threads'.
-const WORKERS: usize = 2;
+/// Threads that answer requests. Half of them may be in a short call of the file system, see
+/// `api::Services`; longer work is other processes' and other threads'.
+const WORKERS: usize = 4;
 /// Stack of a thread. Only what is touched costs memory; long chains of calls go deep.
 const STACK: usize = 8 << 20;
 /// Threads for work that blocks, at most.

@@ -1,7 +1,7 @@
-//! The one system call that `rustix` does not wrap.
+//! The system calls that `rustix` does not wrap.
 //!
 //! Everything else in this crate goes through `rustix`; nothing but raw calls belongs here.
-#![expect(unsafe_code, reason = "mount_setattr has no safe wrapper in rustix or libc")]
+#![expect(unsafe_code, reason = "these calls have no safe wrapper in rustix or libc")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -34,4 +34,12 @@ pub(crate) fn set_mount_read_only(mount: BorrowedFd<'_>) -> io::Result<()> {
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets this thread run only where no other wants to. What fails leaves it as it was, which is slower
+/// for others but not wrong.
+pub(crate) fn become_idle_thread() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the structure lives until the call returns; zero is the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }

@@ -5,6 +5,9 @@
 //! directory inside one that is not empty is itself renamed to the top of `trash/` and queued. So
 //! no depth of nesting costs stack or descriptors, and all threads share the work of one big tree.
 //! What is left when the process ends is queued again at the next start.
+//!
+//! The threads have the lowest priority and begin a little late, because an exec leaves a few
+//! directories behind at the very moment at which somebody waits for its result.
 
 use crate::Error;
 use crate::snapshot::LayerId;
@@ -16,11 +19,17 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Some file systems make every removal wait for a timer, and several threads hide that.
 const THREADS: usize = 4;
 /// Nothing recurses in a thread.
 const STACK: usize = 128 * 1024;
+/// How long what is queued first waits, and gathers more.
+const GATHER: Duration = Duration::from_millis(100);
+/// A directory of at most so many entries is emptied where it is, so many levels deep.
+const FEW_ENTRIES: usize = 8;
+const FEW_LEVELS: usize = 4;
 
 /// The trash folder and the threads that empty it.
 pub(crate) struct Trash {
@@ -32,14 +41,30 @@ pub(crate) struct Trash {
 struct Shared {
     folder: OwnedFd,
     queue: Mutex<Queue>,
-    changed: Condvar,
+    /// There is something to do, or it is time to end.
+    more: Condvar,
+    /// Something was done.
+    less: Condvar,
 }
 
 #[derive(Default)]
 struct Queue {
     names: VecDeque<CString>,
     busy: usize,
+    phase: Phase,
     stop: bool,
+}
+
+/// What the threads are at.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// All wait for something to do.
+    #[default]
+    Resting,
+    /// One gives more the time to come.
+    Gathering,
+    /// Whoever finds something removes it.
+    Emptying,
 }
 
 impl Trash {
@@ -50,7 +75,9 @@ impl Trash {
             .map_err(|errno| Error::io("open", &path)(errno.into()))?;
         let names = names_in(&folder).map_err(|errno| Error::io("read", &path)(errno.into()))?;
         let queue = Queue { names: names.into(), ..Queue::default() };
-        let shared = Arc::new(Shared { folder, queue: Mutex::new(queue), changed: Condvar::new() });
+        let shared =
+            Shared { folder, queue: Mutex::new(queue), more: Condvar::new(), less: Condvar::new() };
+        let shared = Arc::new(shared);
         let mut trash = Self { path, shared, threads: vec![] };
         for _ in 0..THREADS {
             let shared = Arc::clone(&trash.shared);
@@ -78,7 +105,7 @@ impl Trash {
     pub(crate) fn wait(&self) {
         let mut queue = self.shared.lock();
         while !queue.names.is_empty() || queue.busy > 0 {
-            queue = self.shared.changed.wait(queue).unwrap();
+            queue = self.shared.less.wait(queue).unwrap();
         }
     }
 }
@@ -86,7 +113,7 @@ impl Trash {
 impl Drop for Trash {
     fn drop(&mut self) {
         self.shared.lock().stop = true;
-        self.shared.changed.notify_all();
+        self.shared.more.notify_all();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::warn!("a thread that empties `{}` panicked", self.path.display());
@@ -101,8 +128,13 @@ impl Shared {
     }
 
     fn push(&self, name: CString) {
-        self.lock().names.push_back(name);
-        self.changed.notify_one();
+        let mut queue = self.lock();
+        queue.names.push_back(name);
+        let gathering = queue.phase == Phase::Gathering;
+        drop(queue);
+        if !gathering {
+            self.more.notify_one();
+        }
     }
 
     fn stopping(&self) -> bool {
@@ -110,27 +142,44 @@ impl Shared {
     }
 
     fn work(&self) {
+        crate::sys::become_idle_thread();
         while let Some(name) = self.next() {
             if let Err(errno) = self.remove(&name) {
                 tracing::warn!("cannot empty the trash of {}: {errno}", name.to_string_lossy());
             }
             self.lock().busy -= 1;
-            self.changed.notify_all();
+            self.less.notify_all();
         }
     }
 
     fn next(&self) -> Option<CString> {
         let mut queue = self.lock();
-        loop {
-            if queue.stop {
-                return None;
+        while !queue.stop {
+            match queue.phase {
+                Phase::Emptying => {
+                    if let Some(name) = queue.names.pop_front() {
+                        queue.busy += 1;
+                        if !queue.names.is_empty() {
+                            self.more.notify_one();
+                        }
+                        return Some(name);
+                    }
+                    if queue.busy == 0 {
+                        queue.phase = Phase::Resting;
+                    }
+                }
+                Phase::Resting if !queue.names.is_empty() => {
+                    queue.phase = Phase::Gathering;
+                    let waited = self.more.wait_timeout_while(queue, GATHER, |queue| !queue.stop);
+                    queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    queue.phase = Phase::Emptying;
+                    continue;
+                }
+                Phase::Resting | Phase::Gathering => {}
             }
-            if let Some(name) = queue.names.pop_front() {
-                queue.busy += 1;
-                return Some(name);
-            }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
+        None
     }
 
     fn remove(&self, name: &CString) -> Result<(), Errno> {
@@ -166,9 +215,8 @@ impl Shared {
             Err(Errno::ISDIR | Errno::PERM) => {}
             other => return other,
         }
-        match unlinkat(directory, entry.as_c_str(), AtFlags::REMOVEDIR) {
-            Err(Errno::NOTEMPTY | Errno::EXIST) => {}
-            other => return other,
+        if empty_in_place(directory, entry, FEW_LEVELS)? {
+            return Ok(());
         }
         let name = new_name();
         match renameat(directory, entry.as_c_str(), &self.folder, name.as_c_str()) {
@@ -181,6 +229,36 @@ impl Shared {
         self.push(name);
         Ok(())
     }
+}
+
+/// Removes a directory that is small and flat; false if it is neither and still there.
+fn empty_in_place(parent: &OwnedFd, name: &CString, levels: usize) -> Result<bool, Errno> {
+    match unlinkat(parent, name.as_c_str(), AtFlags::REMOVEDIR) {
+        Err(Errno::NOTEMPTY | Errno::EXIST) if levels > 0 => {}
+        Err(Errno::NOTEMPTY | Errno::EXIST) => return Ok(false),
+        other => return other.map(|()| true),
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(directory) = openat(parent, name.as_c_str(), flags, Mode::empty()) else {
+        return Ok(false);
+    };
+    let entries = names_in(&directory)?;
+    if entries.len() > FEW_ENTRIES {
+        return Ok(false);
+    }
+    for entry in &entries {
+        match unlinkat(&directory, entry.as_c_str(), AtFlags::empty()) {
+            Err(Errno::ISDIR | Errno::PERM) => {}
+            other => {
+                other?;
+                continue;
+            }
+        }
+        if !empty_in_place(&directory, entry, levels - 1)? {
+            return Ok(false);
+        }
+    }
+    unlinkat(parent, name.as_c_str(), AtFlags::REMOVEDIR).map(|()| true)
 }
 
 fn new_name() -> CString {

@@ -58,9 +58,6 @@ fn prepare(
     if packet.get(1) == Some(&wire::GROUP_FILES) {
         enter_groups(&descriptors.group_files)?;
     }
-    if !world.host_network {
-        sys::loopback_up().map_err(Failure::setup("bring the loopback up"))?;
-    }
     mounts::build(world, &run, &descriptors)?;
     rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
     connect_streams(world, &descriptors).map_err(Failure::setup("connect the streams"))?;

@@ -100,6 +100,12 @@ pub(crate) fn watched(descriptor: OwnedFd, interest: Interest) -> io::Result<Asy
     unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
 }
 
+/// Leaves this process's network namespace for a new one, which has nothing but a loopback that is down.
+pub(crate) fn enter_new_network() -> Result<(), Errno> {
+    // SAFETY: this flag unshares neither memory nor the descriptor table.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
+}
+
 /// Brings the loopback interface of this network namespace up.
 pub(crate) fn loopback_up() -> Result<(), Errno> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};

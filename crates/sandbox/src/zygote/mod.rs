@@ -2,6 +2,7 @@
 //!
 //! `serve` is its main loop, `world` what it prepares once so that containers need not.
 
+mod network;
 mod serve;
 mod world;
 

@@ -3,12 +3,13 @@
 //! A container is set up by the container's own process, so that a slow one holds up nobody. The
 //! zygote only clones, tells the engine the pidfd, and later the exit code.
 
+use super::network::Network;
 use super::world::{self, World};
 use super::{NAME, SOCKET};
 use crate::sys::{self, Clone3};
 use crate::wire::{self, Failure, Ready, Setup, Status};
 use crate::{container, packet};
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use std::collections::HashMap;
@@ -78,9 +79,10 @@ fn start(socket: &OwnedFd) -> Result<Option<Zygote<'_>>, String> {
     for stream in [rustix::stdio::dup2_stdin, rustix::stdio::dup2_stdout] {
         stream(&world.null).map_err(|error| error.to_string())?;
     }
+    let network = Network::new(world.host_network);
     let ready = postcard::to_stdvec(&Ready { error: None }).map_err(|error| error.to_string())?;
     packet::send(socket, &ready, &[]).map_err(|error| error.to_string())?;
-    Ok(Some(Zygote { socket, epoll, buffer, world, containers: HashMap::new() }))
+    Ok(Some(Zygote { socket, epoll, buffer, world, network, containers: HashMap::new() }))
 }
 
 struct Zygote<'a> {
@@ -88,6 +90,7 @@ struct Zygote<'a> {
     epoll: OwnedFd,
     buffer: Vec<u8>,
     world: World,
+    network: Network,
     containers: HashMap<i32, Container>,
 }
 
@@ -101,7 +104,10 @@ impl Zygote<'_> {
         let mut events = Vec::with_capacity(64);
         loop {
             events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+            let timeout = self.network.is_used().then(Timespec::default);
+            let room = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.epoll, room, timeout.as_ref()) {
+                Ok(0) => self.network.renew(),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return 1,
             }
@@ -145,26 +151,17 @@ impl Zygote<'_> {
             wire::GROUP_DIRECTORY => descriptors.get(container::GROUP_PLACE).map(AsFd::as_fd),
             _ => None,
         };
-        match sys::clone_process(self.namespaces(group), directory) {
+        let cloned = self.network.ready().and_then(|()| {
+            sys::clone_process(namespaces(group), directory).map_err(Failure::setup("clone"))
+        });
+        match cloned {
             Ok(Clone3::Child) => container::enter(&self.world, &self.buffer[..length], descriptors),
-            Ok(Clone3::Parent { pid, pidfd }) => self.watch_container(pid, pidfd, descriptors),
-            Err(error) => {
-                tell(status.as_fd(), &Status::Failed(Failure::setup("clone")(error)), &[])
+            Ok(Clone3::Parent { pid, pidfd }) => {
+                self.network.use_up();
+                self.watch_container(pid, pidfd, descriptors);
             }
+            Err(failure) => tell(status.as_fd(), &Status::Failed(failure), &[]),
         }
-    }
-
-    fn namespaces(&self, group: u8) -> u64 {
-        let mut flags =
-            libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-        if !self.world.host_network {
-            flags |= libc::CLONE_NEWNET;
-        }
-        // A control group namespace is rooted where its maker is, so who still has to move makes it later.
-        if group != wire::GROUP_FILES {
-            flags |= libc::CLONE_NEWCGROUP;
-        }
-        flags as u64
     }
 
     fn watch_container(&mut self, pid: i32, pidfd: OwnedFd, descriptors: Vec<OwnedFd>) {
@@ -192,6 +189,17 @@ impl Zygote<'_> {
         };
         tell(container.status.as_fd(), &exited, &[]);
     }
+}
+
+/// What a container is cloned into. Its network is the one that the zygote stands in.
+fn namespaces(group: u8) -> u64 {
+    let mut flags =
+        libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+    // A control group namespace is rooted where its maker is, so who still has to move makes it later.
+    if group != wire::GROUP_FILES {
+        flags |= libc::CLONE_NEWCGROUP;
+    }
+    flags as u64
 }
 
 /// Tells the engine about a run. Who is told may have lost interest, which is no error.
