@@ -41,7 +41,7 @@ pub struct Graph {
 impl Graph {
     /// Reads a schema in SDL. Fields stay unanswered until ops are installed.
     pub fn builder(sdl: &str) -> Result<Builder, Error> {
-        let (reader, registry) = Reader::start(sdl)?;
+        let (reader, registry) = Reader::new(sdl)?;
         Ok(Builder { reader, registry, problems: vec![] })
     }
 

@@ -3,6 +3,7 @@
 //! Both directions of the talk between engine and zygote are made of these; what the bytes mean is
 //! told in `wire`.
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
@@ -67,4 +68,18 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<Packet, Er
         return Err(Errno::MSGSIZE);
     }
     Ok(Packet { length: received.bytes, descriptors })
+}
+
+/// Waits for one packet.
+pub(crate) fn wait(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Packet, Errno> {
+    loop {
+        match receive(socket, buffer) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            received => return received,
+        }
+        match poll(&mut [PollFd::new(socket, PollFlags::IN)], None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
 }

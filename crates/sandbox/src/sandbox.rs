@@ -10,12 +10,14 @@ use crate::{Error, Exit, Network, Output, Settings, Spec, Zygote, packet};
 use rustix::io::Errno;
 use std::any::Any;
 use std::convert::Infallible;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// How long the zygote may take to prepare itself.
@@ -72,21 +74,16 @@ impl Sandbox {
     /// container is killed. A task of the sandbox sees to that and drops `spec.keep` afterwards.
     pub async fn run(&self, spec: Spec, output: Output) -> Result<Exit, Error> {
         let alive = self.0.register()?;
-        let (_cancel, cancelled) = oneshot::channel();
+        let (cancel, cancelled) = oneshot::channel();
         let orders = Orders { cancelled, closing: self.0.closing.subscribe() };
         let inner = self.0.clone();
-        let task = tokio::spawn(async move {
+        let run = Box::pin(async move {
             let result = inner.see_through(spec, output, orders).await;
             drop(alive);
             result
         });
-        match task.await {
-            Ok(result) => result,
-            Err(error) => Err(Error::Host {
-                action: "the task that runs the command failed",
-                source: io::Error::other(error),
-            }),
-        }
+        let runtime = Handle::current();
+        SeenThrough { run: Some(run), _cancel: Some(cancel), runtime }.await
     }
 
     /// Kills everything that runs and waits until it is gone. Further runs are refused.
@@ -105,6 +102,36 @@ impl Sandbox {
         }
         if let Some(groups) = &inner.groups {
             groups.close();
+        }
+    }
+}
+
+/// A run that goes on in a task of its own when nobody waits for it any more. As long as somebody
+/// does, it is theirs: a task of its own would cost two changes of thread.
+struct SeenThrough<F: Future<Output: Send> + Send + 'static> {
+    run: Option<Pin<Box<F>>>,
+    _cancel: Option<oneshot::Sender<()>>,
+    runtime: Handle,
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Future for SeenThrough<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let Some(run) = &mut self.run else { return Poll::Pending };
+        let polled = run.as_mut().poll(context);
+        if polled.is_ready() {
+            self.run = None;
+        }
+        polled
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Drop for SeenThrough<F> {
+    fn drop(&mut self) {
+        if let Some(run) = self.run.take() {
+            // The order to end follows when this is gone.
+            self.runtime.spawn(run);
         }
     }
 }

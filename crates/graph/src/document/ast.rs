@@ -4,33 +4,62 @@ use crate::literal::Literal;
 use bluejay_core::{AsIter as _, Value as _, ValueReference};
 use bluejay_parser::ast::definition::{DefaultContext, DefinitionDocument, SchemaDefinition};
 use bluejay_parser::ast::{ConstValue, Parse, Value};
+use self_cell::self_cell;
 
 /// The parser's view of a schema.
 pub(crate) type Schema<'a> = SchemaDefinition<'a, DefaultContext>;
 
-/// Parses a schema and lends it to `use_schema`; it borrows from the text and from itself.
-pub(crate) fn with_schema<R>(
-    sdl: &str,
-    use_schema: impl FnOnce(&Schema<'_>) -> R,
-) -> Result<R, String> {
-    let document: DefinitionDocument<'_, DefaultContext> =
-        DefinitionDocument::parse(sdl).result.map_err(|errors| {
-            let found = bluejay_parser::Error::into_graphql_errors(sdl, errors);
-            let found: Vec<String> = found
-                .iter()
-                .map(|error| match error.locations.first() {
-                    Some(at) => format!("{} at {}:{}", error.message, at.line, at.col),
-                    None => error.message.to_string(),
-                })
-                .collect();
-            found.join("; ")
+type Definitions<'a> = DefinitionDocument<'a, DefaultContext>;
+
+self_cell!(
+    /// A schema's text and its parsed definitions, which borrow from the text.
+    struct ParsedText {
+        owner: String,
+        #[covariant]
+        dependent: Definitions,
+    }
+);
+
+self_cell!(
+    /// A schema with everything that it borrows from. Threads may share it.
+    pub(crate) struct OwnedSchema {
+        owner: ParsedText,
+        #[covariant]
+        dependent: Schema,
+    }
+);
+
+impl OwnedSchema {
+    /// Parses a schema; the error says what is wrong with it.
+    pub(crate) fn parse(sdl: String) -> Result<Self, String> {
+        let parsed = ParsedText::try_new(sdl, |sdl| {
+            Definitions::parse(sdl).result.map_err(|errors| {
+                let found = bluejay_parser::Error::into_graphql_errors(sdl, errors);
+                let found: Vec<String> = found
+                    .iter()
+                    .map(|error| match error.locations.first() {
+                        Some(at) => format!("{} at {}:{}", error.message, at.line, at.col),
+                        None => error.message.to_string(),
+                    })
+                    .collect();
+                found.join("; ")
+            })
         })?;
-    let schema = Schema::try_from(&document).map_err(|errors| {
-        let errors = bluejay_parser::Error::into_graphql_errors(sdl, errors);
-        let errors: Vec<String> = errors.iter().map(|error| error.message.to_string()).collect();
-        errors.join("; ")
-    })?;
-    Ok(use_schema(&schema))
+        Self::try_new(parsed, |parsed| {
+            Schema::try_from(parsed.borrow_dependent()).map_err(|errors| {
+                let sdl = parsed.borrow_owner();
+                let errors = bluejay_parser::Error::into_graphql_errors(sdl, errors);
+                let errors: Vec<String> =
+                    errors.iter().map(|error| error.message.to_string()).collect();
+                errors.join("; ")
+            })
+        })
+    }
+
+    /// The schema.
+    pub(crate) fn get(&self) -> &Schema<'_> {
+        self.borrow_dependent()
+    }
 }
 
 /// A constant in GraphQL syntax.

@@ -1,11 +1,10 @@
-//! [`Reader`]: parses and validates documents, on threads with a deep stack.
+//! [`Reader`]: parses and validates documents, where needed on threads with a deep stack.
 //!
-//! The parser's view of the schema borrows from itself, so one thread owns it. That thread reads the
-//! usual short document itself, and lends the schema to a short-lived thread for any other. Parser
-//! and validator recurse along the nesting of a document; the stack of such a thread is sized for
-//! [`super::limits::MAX_DEPTH`] levels in an unoptimised build, and is given back with the thread.
+//! Parser and validator recurse along the nesting of a document. The usual short document is read where
+//! it arrives; any other on a thread whose stack is sized for [`super::limits::MAX_DEPTH`] levels in an
+//! unoptimised build, and is given back with the thread.
 
-use super::ast::{Schema, with_schema};
+use super::ast::{OwnedSchema, Schema};
 use super::limits::{MAX_DEPTH, MAX_TOKENS, check_nesting, check_size};
 use super::{Document, Refusal, convert};
 use crate::Error;
@@ -15,17 +14,15 @@ use bluejay_parser::ast::{Parse as _, ParseOptions};
 use bluejay_validator::executable::Cache;
 use bluejay_validator::executable::document::{Error as Invalid, Orchestrator, rules};
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use std::sync::Arc;
+use std::thread;
+use tokio::sync::{Semaphore, oneshot};
 
 /// Stack of a reading thread. Only what is touched takes memory.
 const STACK_BYTES: usize = 64 << 20;
-/// Stack of the thread that owns the schema: enough for [`SHALLOW`] levels many times over.
-const OWNER_STACK_BYTES: usize = 8 << 20;
-/// Deepest nesting that the owner of the schema reads itself.
+/// Deepest nesting that is read on the thread that asks; its stack has room for many times that.
 const SHALLOW: usize = 64;
-/// Longest document that the owner of the schema reads itself: others wait for it meanwhile.
+/// Longest document that is read on the thread that asks: others wait for it meanwhile.
 const SHORT: usize = 16 << 10;
 /// Documents above this size get no line and column in their errors.
 const MAX_LOCATED: usize = 1 << 20;
@@ -65,53 +62,20 @@ type Rules<'a, E, S> = (
 
 /// Reads documents against one schema.
 pub(crate) struct Reader {
-    jobs: mpsc::Sender<Job>,
+    schema: Arc<OwnedSchema>,
     /// Bounds how many documents are read at once.
     permits: Arc<Semaphore>,
 }
 
-struct Job {
-    text: String,
-    /// Whether a thread of its own would cost more than the reading.
-    simple: bool,
-    registry: Arc<Registry>,
-    reply: oneshot::Sender<Result<Document, Refusal>>,
-    /// Held until the thread is done, also when nobody waits for it any more.
-    _permit: OwnedSemaphorePermit,
-}
-
 impl Reader {
-    /// Parses the schema and starts the thread that owns it. The thread ends with the reader.
-    pub(crate) fn start(sdl: &str) -> Result<(Self, Registry), Error> {
-        Self::start_thread(sdl).map(|(reader, registry, _)| (reader, registry))
-    }
-
-    fn start_thread(sdl: &str) -> Result<(Self, Registry, JoinHandle<()>), Error> {
-        let sdl = complete_sdl(sdl);
-        let (ready, registry) = mpsc::channel();
-        let (jobs, waiting) = mpsc::channel();
+    /// Parses the schema.
+    pub(crate) fn new(sdl: &str) -> Result<(Self, Registry), Error> {
         let failed = |problem: String| Error::internal(format!("invalid schema: {problem}"));
-        let thread = thread::Builder::new()
-            .name("graph-schema".into())
-            .stack_size(OWNER_STACK_BYTES)
-            .spawn(move || {
-                let served = with_schema(&sdl, |schema| {
-                    let found = read(schema);
-                    let usable = found.is_ok();
-                    if ready.send(found).is_ok() && usable {
-                        serve(schema, &waiting);
-                    }
-                });
-                if let Err(problem) = served {
-                    // Nobody waits any more only when the builder is gone, and its error with it.
-                    let _ = ready.send(Err(problem));
-                }
-            })
-            .map_err(|error| Error::environment(format!("cannot start a thread: {error}")))?;
-        let registry = registry.recv().unwrap_or_else(|_| Err("its thread ended".into()));
+        let schema = OwnedSchema::parse(complete_sdl(sdl)).map_err(failed)?;
+        let registry = read(schema.get()).map_err(failed)?;
         let at_once = thread::available_parallelism().map_or(2, usize::from);
-        let reader = Self { jobs, permits: Arc::new(Semaphore::new(at_once)) };
-        Ok((reader, registry.map_err(failed)?, thread))
+        let permits = Arc::new(Semaphore::new(at_once));
+        Ok((Self { schema: Arc::new(schema), permits }, registry))
     }
 
     /// Reads one document.
@@ -121,47 +85,32 @@ impl Reader {
         registry: &Arc<Registry>,
     ) -> Result<Document, Refusal> {
         let depth = check_nesting(text)?;
+        let defect =
+            || Refusal { error: Error::internal("the reader of documents failed"), location: None };
+        let permit = self.permits.clone().acquire_owned().await.map_err(|_| defect())?;
         // Fragments nest through each other, which brackets do not show.
-        let simple = depth <= SHALLOW && text.len() <= SHORT && !text.contains("...");
-        let gone = || Refusal {
-            error: Error::internal("the reader of documents has ended"),
-            location: None,
-        };
-        let permit = self.permits.clone().acquire_owned().await.map_err(|_| gone())?;
-        let (reply, answer) = oneshot::channel();
-        let registry = registry.clone();
-        let job = Job { text: text.to_owned(), simple, registry, reply, _permit: permit };
-        self.jobs.send(job).map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
-    }
-}
-
-/// Reads simple documents, and lends the schema to one thread for each other, until the reader is gone.
-fn serve(schema: &Schema<'_>, waiting: &mpsc::Receiver<Job>) {
-    thread::scope(|scope| {
-        for job in waiting {
-            if job.simple {
-                // A defect in the parser must not take the schema with it: who asked is told.
-                let read = || read_document(&job.text, schema, &job.registry);
-                if let Ok(document) = panic::catch_unwind(AssertUnwindSafe(read)) {
-                    // Whoever asked may have gone.
-                    let _ = job.reply.send(document);
-                }
-                continue;
-            }
-            let reading = thread::Builder::new()
-                .name("graph-document".into())
-                .stack_size(STACK_BYTES)
-                .spawn_scoped(scope, move || {
-                    let document = read_document(&job.text, schema, &job.registry);
-                    // Whoever asked may have gone.
-                    let _ = job.reply.send(document);
-                });
-            if let Err(error) = reading {
-                tracing::error!(%error, "cannot start a thread to read a document");
-            }
+        if depth <= SHALLOW && text.len() <= SHORT && !text.contains("...") {
+            // A defect in the parser must not end whoever else is served here.
+            let reading = || read_document(text, self.schema.get(), registry);
+            return panic::catch_unwind(AssertUnwindSafe(reading))
+                .unwrap_or_else(|_| Err(defect()));
         }
-    });
+        let (reply, answer) = oneshot::channel();
+        let (schema, registry, text) = (self.schema.clone(), registry.clone(), text.to_owned());
+        let reading = thread::Builder::new().name("graph-document".into()).stack_size(STACK_BYTES);
+        let reading = reading.spawn(move || {
+            let document = read_document(&text, schema.get(), &registry);
+            // Whoever asked may have gone.
+            let _ = reply.send(document);
+            // Held until now, also when nobody waits any more.
+            drop(permit);
+        });
+        reading.map_err(|error| Refusal {
+            error: Error::environment(format!("cannot start a thread: {error}")),
+            location: None,
+        })?;
+        answer.await.map_err(|_| defect())?
+    }
 }
 
 fn read_document(
@@ -220,17 +169,4 @@ fn first<E: Into<bluejay_parser::Error>>(
 fn uncapitalised(message: &str) -> String {
     let mut letters = message.chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_thread_ends_with_the_reader() {
-        let (reader, _, thread) = Reader::start_thread("type Query { a: Int }").unwrap();
-        assert!(!thread.is_finished());
-        drop(reader);
-        thread.join().unwrap();
-    }
 }

@@ -3,7 +3,7 @@
 use super::meta::{META_PREFIX, META_SDL};
 use super::{ArgDef, Behaviour, DirectiveDef, FieldDef, Kind, MemberDef, QUERY, Registry, TypeDef};
 use crate::TypeRef;
-use crate::document::ast::{self, Schema};
+use crate::document::ast::{self, OwnedSchema, Schema};
 use crate::literal::Literal;
 use bluejay_core::definition::{
     DirectiveDefinition as _, EnumTypeDefinition as _, EnumValueDefinition as _,
@@ -36,16 +36,15 @@ pub(crate) fn read(schema: &Schema<'_>) -> Result<Registry, String> {
     let mut types: Vec<TypeDef> =
         schema.type_definitions().filter(is_ours).map(read_type).collect();
     let directives = schema.directive_definitions().map(read_directive).collect();
-    ast::with_schema(META_SDL, |meta| {
-        for mut found in meta.type_definitions().filter(is_ours).map(read_type) {
-            unprefix(&mut found);
-            match types.iter_mut().find(|known| known.name == found.name) {
-                Some(query) if *found.name == *QUERY => query.fields.extend(found.fields),
-                Some(_) => {}
-                None => types.push(found),
-            }
+    let meta = OwnedSchema::parse(META_SDL.to_owned())?;
+    for mut found in meta.get().type_definitions().filter(is_ours).map(read_type) {
+        unprefix(&mut found);
+        match types.iter_mut().find(|known| known.name == found.name) {
+            Some(query) if *found.name == *QUERY => query.fields.extend(found.fields),
+            Some(_) => {}
+            None => types.push(found),
         }
-    })?;
+    }
     Ok(finish(types, directives))
 }
 

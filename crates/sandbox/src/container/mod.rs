@@ -1,19 +1,21 @@
 //! What happens in a new container before its command begins.
 //!
-//! This code runs in a clone of the zygote, as root in fresh namespaces: it enters its control groups, builds the
+//! This code runs in a clone of the zygote, as root in fresh namespaces: it makes what every container has,
+//! often before there is anything to run ([`wait_and_enter`]), enters its control groups, builds the
 //! mounts (`mounts`), gives up powers (`confine`), and then either becomes process 1 for
 //! good with the command as its child (`init`) or becomes the command itself (`command`). Failures go to the engine
-//! over the status socket. Nothing here may wait for anybody.
+//! over the status socket. Nothing here may wait for anybody once there is a request.
 
 mod command;
 mod confine;
 mod init;
 mod mounts;
 
-use crate::sys;
 use crate::wire::{self, Failure, Input, Run, Status};
 use crate::zygote::{World, tell};
+use crate::{packet, sys};
 use command::Command;
+use mounts::Staged;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -29,14 +31,28 @@ const NOT_BEGUN: i32 = 125;
 
 /// Does everything, in the cloned process. It never returns to the zygote's code.
 pub(crate) fn enter(world: &World, packet: &[u8], descriptors: Vec<OwnedFd>) -> ! {
-    let code = catch_unwind(AssertUnwindSafe(|| begin(world, packet, descriptors)));
+    let code = catch_unwind(AssertUnwindSafe(|| begin(world, None, packet, descriptors)));
     sys::exit_now(code.unwrap_or(NOT_BEGUN))
 }
 
-fn begin(world: &World, packet: &[u8], descriptors: Vec<OwnedFd>) -> i32 {
+/// Does what needs no request, waits for one at `control` and does the rest.
+pub(crate) fn wait_and_enter(world: &World, control: &OwnedFd, buffer: &mut [u8]) -> ! {
+    // Whatever else is open belongs to the zygote and to other containers.
+    sys::close_all_but(&[world.null.as_fd(), control.as_fd()]);
+    let work = || {
+        // What fails here fails again, and is told, in the container that is made instead.
+        let Ok(staged) = stage(world) else { return NOT_BEGUN };
+        let Ok(packet) = packet::wait(control, buffer) else { return NOT_BEGUN };
+        begin(world, Some(staged), &buffer[..packet.length], packet.descriptors)
+    };
+    let code = catch_unwind(AssertUnwindSafe(work));
+    sys::exit_now(code.unwrap_or(NOT_BEGUN))
+}
+
+fn begin(world: &World, staged: Option<Staged>, packet: &[u8], descriptors: Vec<OwnedFd>) -> i32 {
     let mut descriptors = descriptors.into_iter();
     let Some(status) = descriptors.next() else { return NOT_BEGUN };
-    match prepare(world, packet, descriptors.collect()) {
+    match prepare(world, staged, packet, descriptors.collect()) {
         Ok((run, command)) if run.init => init::run(&command, &status),
         Ok((_, command)) => report(&status, command.execute(&status)),
         Err(failure) => report(&status, failure),
@@ -49,8 +65,17 @@ fn report(status: &OwnedFd, failure: Failure) -> i32 {
     NOT_BEGUN
 }
 
+/// What every container has, whatever it runs.
+fn stage(world: &World) -> Result<Staged, Failure> {
+    if !world.host_network {
+        sys::loopback_up().map_err(Failure::setup("bring the loopback up"))?;
+    }
+    mounts::stage(world)
+}
+
 fn prepare(
     world: &World,
+    staged: Option<Staged>,
     packet: &[u8],
     descriptors: Vec<OwnedFd>,
 ) -> Result<(Run, Command), Failure> {
@@ -58,7 +83,8 @@ fn prepare(
     if packet.get(1) == Some(&wire::GROUP_FILES) {
         enter_groups(&descriptors.group_files)?;
     }
-    mounts::build(world, &run, &descriptors)?;
+    let staged = staged.map_or_else(|| stage(world), Ok)?;
+    mounts::build(world, &run, &descriptors, staged)?;
     rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
     connect_streams(world, &descriptors).map_err(Failure::setup("connect the streams"))?;
     enter_directory(&run.workdir)

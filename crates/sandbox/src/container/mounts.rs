@@ -18,48 +18,62 @@ const NO_DEVICES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NODEV;
 const NO_SET_ID: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID;
 const NO_EXECUTION: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOEXEC;
 
+/// The kernel's file systems, put together in the root that the zygote left us. They are moved to the
+/// container's root as soon as that is there.
+pub(super) struct Staged {
+    proc: OwnedFd,
+    sys: OwnedFd,
+    dev: OwnedFd,
+}
+
+/// Makes what every container has.
+pub(super) fn stage(world: &World) -> Result<Staged, Failure> {
+    let none = NO_SET_ID | NO_DEVICES | NO_EXECUTION;
+    let failed = Failure::mount("/proc");
+    let proc = new_mount("proc", &[], none).map_err(&failed)?;
+    attach(proc.as_fd(), CWD, "/proc").map_err(&failed)?;
+    close_proc(world, proc.as_fd()).map_err(failed)?;
+    let failed = Failure::mount("/sys");
+    let sys = new_mount("sysfs", &[], none | READ_ONLY).map_err(&failed)?;
+    attach(sys.as_fd(), CWD, "/sys").map_err(&failed)?;
+    mask(world, Area::Sys, sys.as_fd()).map_err(failed)?;
+    let dev = new_dev().map_err(Failure::mount("/dev"))?;
+    Ok(Staged { proc, sys, dev })
+}
+
 /// Mounts everything and makes it the root of this process.
-pub(super) fn build(world: &World, run: &Run, descriptors: &Descriptors) -> Result<(), Failure> {
+pub(super) fn build(
+    world: &World,
+    run: &Run,
+    descriptors: &Descriptors,
+    mut staged: Staged,
+) -> Result<(), Failure> {
     let root = descriptors.root.as_fd();
     let attributes = if run.all_capabilities { MountAttrFlags::empty() } else { NO_DEVICES };
     sys::set_mount_attributes(root, u64::from(attributes.bits())).map_err(Failure::mount("/"))?;
     attach(root, CWD, "/").map_err(Failure::mount("/"))?;
-    mount_proc(world, run, root)?;
-    mount_sys(world, run, root)?;
-    mount_dev(root)?;
+    if run.all_capabilities {
+        let none = NO_SET_ID | NO_DEVICES | NO_EXECUTION;
+        staged.proc = new_mount("proc", &[], none).map_err(Failure::mount("/proc"))?;
+        staged.sys = new_mount("sysfs", &[], none).map_err(Failure::mount("/sys"))?;
+    }
+    attach_system(&staged.proc, root, "/proc")?;
+    attach_system(&staged.sys, root, "/sys")?;
+    attach_system(&staged.dev, root, "/dev")?;
     mount_host_files(world, root)?;
     mount_given(run, descriptors)?;
     become_root(root).map_err(Failure::setup("change the root"))
 }
 
-fn mount_proc(world: &World, run: &Run, root: BorrowedFd<'_>) -> Result<(), Failure> {
-    let failed = Failure::mount("/proc");
-    let proc = new_mount("proc", &[], NO_SET_ID | NO_DEVICES | NO_EXECUTION).map_err(&failed)?;
-    attach_system(&proc, root, "/proc")?;
-    if run.all_capabilities {
-        return Ok(());
-    }
+/// Closes what root could change the host through, and hides what tells about it.
+fn close_proc(world: &World, proc: BorrowedFd<'_>) -> Result<(), Errno> {
+    let attributes = READ_ONLY | NO_SET_ID | NO_DEVICES | NO_EXECUTION;
     for path in &world.read_only {
-        let part = clone_of(proc.as_fd(), path).map_err(&failed)?;
-        let attributes = READ_ONLY | NO_SET_ID | NO_DEVICES | NO_EXECUTION;
-        sys::set_mount_attributes(part.as_fd(), u64::from(attributes.bits())).map_err(&failed)?;
-        attach(part.as_fd(), proc.as_fd(), path).map_err(&failed)?;
+        let part = clone_of(proc, path)?;
+        sys::set_mount_attributes(part.as_fd(), u64::from(attributes.bits()))?;
+        attach(part.as_fd(), proc, path)?;
     }
-    mask(world, Area::Proc, proc.as_fd()).map_err(failed)
-}
-
-fn mount_sys(world: &World, run: &Run, root: BorrowedFd<'_>) -> Result<(), Failure> {
-    let failed = Failure::mount("/sys");
-    let mut attributes = NO_SET_ID | NO_DEVICES | NO_EXECUTION;
-    if !run.all_capabilities {
-        attributes |= READ_ONLY;
-    }
-    let sys = new_mount("sysfs", &[], attributes).map_err(&failed)?;
-    attach_system(&sys, root, "/sys")?;
-    if run.all_capabilities {
-        return Ok(());
-    }
-    mask(world, Area::Sys, sys.as_fd()).map_err(failed)
+    mask(world, Area::Proc, proc)
 }
 
 /// Hides the parts of a kernel file system that tell about the host.
@@ -101,21 +115,20 @@ const DEVICE_MOUNTS: [DeviceMount; 3] = [
     ("mqueue", "mqueue", &[]),
 ];
 
-fn mount_dev(root: BorrowedFd<'_>) -> Result<(), Failure> {
-    let failed = Failure::mount("/dev");
+fn new_dev() -> Result<OwnedFd, Errno> {
     let options = [("mode", "755"), ("size", "65536k")];
-    let dev = new_mount("tmpfs", &options, NO_SET_ID | NO_EXECUTION).map_err(&failed)?;
-    fill_dev(dev.as_fd()).map_err(&failed)?;
-    attach_system(&dev, root, "/dev")?;
+    let dev = new_mount("tmpfs", &options, NO_SET_ID | NO_EXECUTION)?;
+    fill_dev(dev.as_fd())?;
+    attach(dev.as_fd(), CWD, "/dev")?;
     for (name, kind, options) in DEVICE_MOUNTS {
         let mut attributes = NO_SET_ID | NO_EXECUTION;
         if name != "pts" {
             attributes |= NO_DEVICES;
         }
-        let mount = new_mount(kind, options, attributes).map_err(&failed)?;
-        attach(mount.as_fd(), dev.as_fd(), name).map_err(&failed)?;
+        let mount = new_mount(kind, options, attributes)?;
+        attach(mount.as_fd(), dev.as_fd(), name)?;
     }
-    Ok(())
+    Ok(dev)
 }
 
 fn fill_dev(dev: BorrowedFd<'_>) -> Result<(), Errno> {

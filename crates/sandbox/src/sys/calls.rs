@@ -59,6 +59,22 @@ pub(crate) fn close_range(first: u32) {
     unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
 }
 
+/// Closes every descriptor above the standard streams but these, owners or not. Only for a process
+/// that uses no other from here on and will end by [`super::exit_now`].
+pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) {
+    let mut kept: Vec<u32> = kept.iter().map(|kept| kept.as_raw_fd() as u32).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for kept in kept {
+        if first < kept {
+            // SAFETY: touches no memory; see above for what owners may still do.
+            unsafe { libc::syscall(libc::SYS_close_range, first, kept - 1, 0) };
+        }
+        first = first.max(kept + 1);
+    }
+    close_range(first);
+}
+
 /// Marks every descriptor from `first` on to be closed when a program is executed.
 pub(crate) fn close_on_exec_from(first: u32) {
     // SAFETY: touches no memory.
@@ -98,12 +114,6 @@ pub(crate) fn hide_control_groups() -> Result<(), Errno> {
 pub(crate) fn watched(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: the watch owns the descriptor, so it stays open, and the same, as long as it is watched.
     unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
-}
-
-/// Leaves this process's network namespace for a new one, which has nothing but a loopback that is down.
-pub(crate) fn enter_new_network() -> Result<(), Errno> {
-    // SAFETY: this flag unshares neither memory nor the descriptor table.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
 }
 
 /// Brings the loopback interface of this network namespace up.

@@ -8,7 +8,7 @@ mod process;
 mod signals;
 
 pub(crate) use calls::{
-    FilterInstruction, close_on_exec_from, close_range, enter_new_network, erase_arguments,
+    FilterInstruction, close_all_but, close_on_exec_from, close_range, erase_arguments,
     hide_control_groups, install_filter, join_new_session_keyring, loopback_up,
     set_mount_attributes, take_descriptor, watched,
 };

@@ -1,8 +1,9 @@
 //! The process that clones containers, seen from the engine.
 //!
-//! `serve` is its main loop, `world` what it prepares once so that containers need not.
+//! `serve` is its main loop, `world` what it prepares once so that containers need not, `nest` the
+//! next container, made as far as it can be before it is known what it will run.
 
-mod network;
+mod nest;
 mod serve;
 mod world;
 

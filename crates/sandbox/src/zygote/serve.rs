@@ -3,7 +3,7 @@
 //! A container is set up by the container's own process, so that a slow one holds up nobody. The
 //! zygote only clones, tells the engine the pidfd, and later the exit code.
 
-use super::network::Network;
+use super::nest::Nest;
 use super::world::{self, World};
 use super::{NAME, SOCKET};
 use crate::sys::{self, Clone3};
@@ -17,7 +17,7 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What epoll calls the request socket; pids are never zero.
-const REQUESTS: u64 = 0;
+const REQUESTS: i32 = 0;
 
 /// The whole life of a zygote. The role that [`super::Zygote::start`] starts our binary in must do
 /// nothing but call this and exit with what it returns.
@@ -79,10 +79,10 @@ fn start(socket: &OwnedFd) -> Result<Option<Zygote<'_>>, String> {
     for stream in [rustix::stdio::dup2_stdin, rustix::stdio::dup2_stdout] {
         stream(&world.null).map_err(|error| error.to_string())?;
     }
-    let network = Network::new(world.host_network);
     let ready = postcard::to_stdvec(&Ready { error: None }).map_err(|error| error.to_string())?;
     packet::send(socket, &ready, &[]).map_err(|error| error.to_string())?;
-    Ok(Some(Zygote { socket, epoll, buffer, world, network, containers: HashMap::new() }))
+    let containers = HashMap::new();
+    Ok(Some(Zygote { socket, epoll, buffer, world, containers, nest: None, wanted: false }))
 }
 
 struct Zygote<'a> {
@@ -90,13 +90,17 @@ struct Zygote<'a> {
     epoll: OwnedFd,
     buffer: Vec<u8>,
     world: World,
-    network: Network,
     containers: HashMap<i32, Container>,
+    nest: Option<Nest>,
+    /// Whether a nest should be made when there is time.
+    wanted: bool,
 }
 
 struct Container {
     pidfd: OwnedFd,
     status: OwnedFd,
+    /// Where it waited as a nest. It lets go of the other end when its command begins.
+    control: Option<OwnedFd>,
 }
 
 impl Zygote<'_> {
@@ -104,18 +108,20 @@ impl Zygote<'_> {
         let mut events = Vec::with_capacity(64);
         loop {
             events.clear();
-            let timeout = self.network.is_used().then(Timespec::default);
+            let idle = self.wanted && self.containers.is_empty();
+            let timeout = idle.then(Timespec::default);
             let room = rustix::buffer::spare_capacity(&mut events);
             match epoll::wait(&self.epoll, room, timeout.as_ref()) {
-                Ok(0) => self.network.renew(),
+                Ok(0) => self.make_nest(),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return 1,
             }
             for event in &events {
-                match event.data.u64() {
+                match event.data.u64() as i32 {
                     REQUESTS if !self.take_request() => return 0,
                     REQUESTS => {}
-                    pid => self.bury(pid as i32),
+                    name if name < 0 => self.busy(-name),
+                    pid => self.bury(pid),
                 }
             }
         }
@@ -147,37 +153,89 @@ impl Zygote<'_> {
         if kind != wire::RUN && kind != wire::RUN_IN_FILE {
             return;
         }
+        if group == wire::GROUP_NONE {
+            self.wanted = true;
+            if let Some(nest) = self.nest.take()
+                && nest.hand_over(&self.buffer[..length], &descriptors).is_ok()
+            {
+                return self.begun(nest.pid, nest.pidfd, Some(nest.control), descriptors);
+            }
+        }
         let directory = match group {
             wire::GROUP_DIRECTORY => descriptors.get(container::GROUP_PLACE).map(AsFd::as_fd),
             _ => None,
         };
-        let cloned = self.network.ready().and_then(|()| {
-            sys::clone_process(namespaces(group), directory).map_err(Failure::setup("clone"))
-        });
-        match cloned {
+        match sys::clone_process(self.namespaces(group), directory) {
             Ok(Clone3::Child) => container::enter(&self.world, &self.buffer[..length], descriptors),
-            Ok(Clone3::Parent { pid, pidfd }) => {
-                self.network.use_up();
-                self.watch_container(pid, pidfd, descriptors);
-            }
-            Err(failure) => tell(status.as_fd(), &Status::Failed(failure), &[]),
+            Ok(Clone3::Parent { pid, pidfd }) => match watch(&self.epoll, pidfd.as_fd(), pid) {
+                Ok(()) => self.begun(pid, pidfd, None, descriptors),
+                Err(error) => {
+                    // Nobody would learn of its end, so it must not live.
+                    let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
+                    fail(status.as_fd(), Failure::setup("watch")(error));
+                }
+            },
+            Err(error) => fail(status.as_fd(), Failure::setup("clone")(error)),
         }
     }
 
-    fn watch_container(&mut self, pid: i32, pidfd: OwnedFd, descriptors: Vec<OwnedFd>) {
+    /// Makes the next container while nobody waits. Without one the next run is only slower.
+    fn make_nest(&mut self) {
+        self.wanted = false;
+        let flags = self.namespaces(wire::GROUP_NONE);
+        let Ok(nest) = Nest::make(&self.world, flags, &mut self.buffer) else { return };
+        let watched = watch(&self.epoll, nest.pidfd.as_fd(), nest.pid)
+            .and_then(|()| watch(&self.epoll, nest.control.as_fd(), -nest.pid));
+        match watched {
+            Ok(()) => self.nest = Some(nest),
+            Err(_) => {
+                let _ = rustix::process::pidfd_send_signal(&nest.pidfd, Signal::KILL);
+            }
+        }
+    }
+
+    fn namespaces(&self, group: u8) -> u64 {
+        let mut flags =
+            libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        if !self.world.host_network {
+            flags |= libc::CLONE_NEWNET;
+        }
+        // A control group namespace is rooted where its maker is, so who still has to move makes it later.
+        if group != wire::GROUP_FILES {
+            flags |= libc::CLONE_NEWCGROUP;
+        }
+        flags as u64
+    }
+
+    /// Notes a container that now has its run.
+    fn begun(
+        &mut self,
+        pid: i32,
+        pidfd: OwnedFd,
+        control: Option<OwnedFd>,
+        descriptors: Vec<OwnedFd>,
+    ) {
         let Some(status) = descriptors.into_iter().next() else { return };
         tell(status.as_fd(), &Status::Started, &[pidfd.as_fd()]);
-        if let Err(error) = watch(&self.epoll, pidfd.as_fd(), pid as u64) {
-            // Nobody would learn of its end, so it must not live.
-            let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
-            tell(status.as_fd(), &Status::Failed(Failure::setup("watch")(error)), &[]);
-            return;
+        self.containers.insert(pid, Container { pidfd, status, control });
+    }
+
+    /// The command of a container that was a nest runs now, which is the time to make the next. Any earlier
+    /// would hold it up: who changes its root waits for every processor to leave the kernel. Any later
+    /// would hold up whoever waits for the command's end.
+    fn busy(&mut self, pid: i32) {
+        let control = self.containers.get_mut(&pid).and_then(|container| container.control.take());
+        let Some(control) = control else { return };
+        // Closing is not enough: a container that is about to begin may hold the same description.
+        let _ = epoll::delete(&self.epoll, &control);
+        if self.nest.is_none() {
+            self.make_nest();
         }
-        self.containers.insert(pid, Container { pidfd, status });
     }
 
     fn bury(&mut self, pid: i32) {
         let Ok(Some((code, usage))) = sys::wait_with_usage(pid) else { return };
+        self.nest.take_if(|nest| nest.pid == pid);
         let Some(container) = self.containers.remove(&pid) else { return };
         // Closing is not enough: the engine holds the same description.
         let _ = epoll::delete(&self.epoll, &container.pidfd);
@@ -191,17 +249,6 @@ impl Zygote<'_> {
     }
 }
 
-/// What a container is cloned into. Its network is the one that the zygote stands in.
-fn namespaces(group: u8) -> u64 {
-    let mut flags =
-        libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-    // A control group namespace is rooted where its maker is, so who still has to move makes it later.
-    if group != wire::GROUP_FILES {
-        flags |= libc::CLONE_NEWCGROUP;
-    }
-    flags as u64
-}
-
 /// Tells the engine about a run. Who is told may have lost interest, which is no error.
 pub(crate) fn tell(status: BorrowedFd<'_>, message: &Status, descriptors: &[BorrowedFd<'_>]) {
     if let Ok(bytes) = postcard::to_stdvec(message) {
@@ -209,8 +256,13 @@ pub(crate) fn tell(status: BorrowedFd<'_>, message: &Status, descriptors: &[Borr
     }
 }
 
-fn watch(epoll: &OwnedFd, descriptor: BorrowedFd<'_>, name: u64) -> Result<(), Errno> {
-    epoll::add(epoll, descriptor, epoll::EventData::new_u64(name), epoll::EventFlags::IN)
+fn fail(status: BorrowedFd<'_>, failure: Failure) {
+    tell(status, &Status::Failed(failure), &[]);
+}
+
+fn watch(epoll: &OwnedFd, descriptor: BorrowedFd<'_>, name: i32) -> Result<(), Errno> {
+    let name = epoll::EventData::new_u64(name as u64);
+    epoll::add(epoll, descriptor, name, epoll::EventFlags::IN)
 }
 
 fn wait_one(epoll: &OwnedFd) {

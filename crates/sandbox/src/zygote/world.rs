@@ -6,6 +6,7 @@
 //! /null                          the null device, mounted over files that containers may not see
 //! /empty/                        mounted over directories that containers may not see
 //! /hosts /hostname /resolv.conf  mounted in every container
+//! /proc /sys /dev                where a container puts these together before it has its root
 //! ```
 //!
 //! So a clone copies a mount table of five lines and not the host's, which may have hundreds, and
@@ -84,8 +85,10 @@ impl World {
         rustix::system::setdomainname(b"").map_err(during("set the domain name"))?;
         let root = enter_own_root().map_err(during("enter an own root"))?;
         let null = make_null(root.as_fd()).map_err(during("make the null device"))?;
-        rustix::fs::mkdirat(&root, "empty", Mode::from_raw_mode(0o755))
-            .map_err(during("make an empty directory"))?;
+        for name in ["empty", "proc", "sys", "dev"] {
+            rustix::fs::mkdirat(&root, name, Mode::from_raw_mode(0o755))
+                .map_err(during("make an empty directory"))?;
+        }
         let host_files = attach_files(root.as_fd(), files).map_err(during("attach host files"))?;
         let closed = MountAttrFlags::MOUNT_ATTR_RDONLY | NO_SET_ID | NO_EXECUTION;
         sys::set_mount_attributes(root.as_fd(), u64::from(closed.bits()))

@@ -1,0 +1,36 @@
+//! [`Nest`]: the next container, made before anybody asks for it.
+//!
+//! New namespaces and the file systems of `/proc`, `/sys` and `/dev` are most of what a container
+//! costs, and they are the same for every command. So one process waits in namespaces of its own with all
+//! of that in place, and a run only hands it the rest. Each serves one run and ends with it.
+
+use crate::container;
+use crate::packet;
+use crate::sys::{self, Clone3};
+use crate::zygote::World;
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A container that waits for its command.
+pub(super) struct Nest {
+    pub(super) pid: i32,
+    pub(super) pidfd: OwnedFd,
+    pub(super) control: OwnedFd,
+}
+
+impl Nest {
+    /// Clones one. `flags` are its namespaces, `buffer` is where it receives its request.
+    pub(super) fn make(world: &World, flags: u64, buffer: &mut [u8]) -> Result<Nest, Errno> {
+        let (control, theirs) = packet::pair()?;
+        match sys::clone_process(flags, None)? {
+            Clone3::Child => container::wait_and_enter(world, &theirs, buffer),
+            Clone3::Parent { pid, pidfd } => Ok(Nest { pid, pidfd, control }),
+        }
+    }
+
+    /// Hands over a run. Who fails has died or is about to.
+    pub(super) fn hand_over(&self, packet: &[u8], descriptors: &[OwnedFd]) -> Result<(), Errno> {
+        let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
+        packet::send(&self.control, packet, &descriptors)
+    }
+}
