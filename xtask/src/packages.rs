@@ -40,10 +40,13 @@ const TEST: &[Need] = &[
     Need { package: "mount", present: || exists("mount") },
     Need { package: "busybox-static", present: static_busybox },
     Need { package: "python3", present: || exists("python3") },
+    Need { package: "docker-registry", present: || exists("docker-registry") },
+    Need { package: "skopeo", present: || exists("skopeo") },
+    Need { package: "umoci", present: || exists("umoci") },
+    Need { package: "podman", present: || exists("podman") },
 ];
 
 const BENCH: &[Need] = &[
-    Need { package: "podman", present: || exists("podman") },
     Need { package: "buildah", present: || exists("buildah") },
     Need { package: "crun", present: || exists("crun") },
     Need { package: "runc", present: || exists("runc") },

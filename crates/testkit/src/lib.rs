@@ -11,10 +11,12 @@
 )]
 
 mod cli;
+mod disk;
 mod http;
 pub mod leftovers;
 pub mod process;
 mod random;
+pub mod registry;
 mod rootfs;
 mod seed;
 mod session;
@@ -23,6 +25,7 @@ mod surroundings;
 mod ticket;
 
 pub use cli::{Cli, Output, Running};
+pub use disk::Disk;
 pub use http::{
     Endpoint, Reply, Request, chunked_head, read_answer, send_on, whole, write_request,
 };

@@ -1,6 +1,7 @@
 //! [`State`]: a state folder of one's own, with an engine that is gone when the test is.
 
 use crate::cli::Cli;
+use crate::disk::Disk;
 use crate::leftovers::{Holdings, engines, mounts_below};
 use crate::process::Process;
 use crate::surroundings::{binary, debian_cache, root};
@@ -18,6 +19,8 @@ const STOP_TIME: Duration = Duration::from_secs(20);
 pub struct State {
     folder: PathBuf,
     seen: Mutex<Holdings>,
+    /// What the state folder is on, if it has a disk of its own.
+    disk: Option<Disk>,
     ticket: Arc<Ticket>,
 }
 
@@ -48,9 +51,29 @@ impl State {
         for part in ["state", "home", "work"] {
             std::fs::create_dir_all(folder.join(part)).expect("a folder for the test can be made");
         }
-        let state = Self { folder, seen: Mutex::default(), ticket };
+        let state = Self { folder, seen: Mutex::default(), disk: None, ticket };
         state.configure(config);
         state
+    }
+
+    /// An empty state folder on a disk of its own of so many MiB, whose engine reads these settings.
+    pub fn on_disk(mebibytes: u64, config: &str) -> Self {
+        let mut state = Self::with_config(config);
+        let image = state.folder.join("disk");
+        state.disk = Some(Disk::mount(&image, &state.dir(), mebibytes));
+        state
+    }
+
+    /// Another state folder for the same test, on the disk that an image holds, as it is.
+    pub fn another_on(&self, image: &Path) -> Self {
+        let mut state = self.another();
+        state.disk = Some(Disk::mount_again(image, &state.dir()));
+        state
+    }
+
+    /// The disk of a state folder that has one of its own.
+    pub fn disk(&self) -> &Disk {
+        self.disk.as_ref().expect("the state folder was made on a disk of its own")
     }
 
     /// A state folder that already has Debian images.
@@ -192,12 +215,15 @@ impl Drop for State {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", self.log());
+            kill(&self.folder);
+            self.disk = None;
             clean(&self.folder);
             return;
         }
         self.stop();
         let seen = std::mem::take(&mut *self.seen.lock().expect("no holder panics"));
         let left = seen.remaining(STOP_TIME);
+        self.disk = None;
         let mounts = mounts_below(&self.folder);
         clean(&self.folder);
         assert!(left.is_empty(), "left behind: {left:#?}");
@@ -220,8 +246,12 @@ fn sweep() {
 
 /// Kills what is left of the engine of a test's folder and removes the folder.
 fn clean(folder: &Path) {
+    kill(folder);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+fn kill(folder: &Path) {
     let holdings = Holdings::of(&folder.join("state"));
     holdings.processes.iter().for_each(Process::kill);
     holdings.remaining(Duration::from_secs(5));
-    let _ = std::fs::remove_dir_all(folder);
 }
