@@ -15,13 +15,19 @@ mod cold_start;
 mod debian;
 mod document;
 mod exec;
+mod export;
 mod floor;
+mod images;
+mod import;
 mod long_chain;
 mod measure;
 mod memory;
 mod ours;
 mod peers;
+mod pull;
+mod push;
 mod report;
+mod start;
 mod wide;
 mod wire;
 
@@ -43,10 +49,15 @@ const QUESTIONS: &[Question] = &[
     Question { name: "chain", title: chain::TITLE, ask: chain::ask },
     Question { name: "cli", title: cli::TITLE, ask: cli::ask },
     Question { name: "cold-start", title: cold_start::TITLE, ask: cold_start::ask },
+    Question { name: "start", title: start::TITLE, ask: start::ask },
     Question { name: "memory", title: memory::TITLE, ask: memory::ask },
+    Question { name: "import", title: import::TITLE, ask: import::ask },
     Question { name: "long-chain", title: long_chain::TITLE, ask: long_chain::ask },
     Question { name: "wide", title: wide::TITLE, ask: wide::ask },
     Question { name: "debian", title: debian::TITLE, ask: debian::ask },
+    Question { name: "export", title: export::TITLE, ask: export::ask },
+    Question { name: "pull", title: pull::TITLE, ask: pull::ask },
+    Question { name: "push", title: push::TITLE, ask: push::ask },
 ];
 
 fn main() -> ExitCode {

@@ -4,7 +4,7 @@ use crate::document::{Document, quoted};
 use crate::measure::time;
 use crate::wire::Wire;
 use anyhow::{Context as _, Result, ensure};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -46,6 +46,18 @@ impl Ours {
     /// A session on this state folder, with a container on a root file system.
     pub(crate) fn connect(&self, root: &Path) -> Result<Connection> {
         Connection::open(&self.state, root)
+    }
+
+    /// A session on this state folder that lives as long as its first part, and a connection to it.
+    pub(crate) fn session(&self) -> Result<(Session, Wire)> {
+        let session = Session::start(&self.state);
+        let wire = Wire::connect(&session.endpoint)?;
+        Ok((session, wire))
+    }
+
+    /// Where the engine keeps content.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.state.store()
     }
 
     /// Memory of the engine and of everything it started, shared pages counted by part.

@@ -1,5 +1,6 @@
 //! What is shown while work runs: on standard error, never in the result.
 
+use testkit::registry::Registry;
 use testkit::{State, busybox};
 
 fn chain(rootfs: &str, script: &str) -> [String; 7] {
@@ -88,4 +89,34 @@ fn a_live_display_on_a_terminal_ends_with_the_result() {
     let text = output.ok();
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     assert!(last.contains("on-a-terminal"), "{text}");
+}
+
+/// The line that tells the end of a step, which must have counted bytes.
+#[track_caller]
+fn moved(output: &testkit::Output, step: &str) {
+    output.ok();
+    let ended = |line: &&str| line.contains(step) && line.contains(" DONE [");
+    let line = output.stderr.lines().find(ended);
+    let line = line.unwrap_or_else(|| panic!("`{step}` did not end in {}", output.stderr));
+    let (_, figures) = line.split_once("] ").unwrap_or_else(|| panic!("no figures in {line}"));
+    assert!(figures.contains("B"), "{line}");
+}
+
+#[test]
+fn what_is_pushed_pulled_and_exported_is_counted_in_bytes() {
+    let state = State::new();
+    let registry = Registry::start();
+    let rootfs = format!("--directory={}", busybox().display());
+    let address = format!("--address={}/progress:1", registry.address());
+    let plain = |state: &State, words: &[&str]| state.cli(["--progress=plain"]).args(words).run();
+    let pushed = plain(&state, &["core", "container", "with-rootfs", &rootfs, "publish", &address]);
+    moved(&pushed, "push ");
+    let other = state.another();
+    let pulled = plain(&other, &["core", "container", "from", &address, "rootfs", "entries"]);
+    moved(&pulled, "pull ");
+    state.file("tree/large", vec![7; 3 << 20]);
+    let exported =
+        plain(&state, &["core", "host", "directory", "--path=tree", "export", "--path=copy"]);
+    moved(&exported, "export ");
+    assert_eq!(std::fs::metadata(state.workdir().join("copy/large")).unwrap().len(), 3 << 20);
 }

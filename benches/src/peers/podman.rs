@@ -1,4 +1,4 @@
-//! `podman run`.
+//! `podman run` and `podman pull`.
 
 use super::{IMAGE, Peers, installed};
 use crate::measure::{output, time_command};
@@ -34,6 +34,22 @@ impl<'a> Podman<'a> {
         command.args(["run", "--rm", "--network=none"]);
         command.args(["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"]);
         time_command(command.args([IMAGE, "true"]))
+    }
+
+    /// Pulls an image into storage of its own that is empty before and gone afterwards.
+    pub(crate) fn pull(peers: &Peers, address: &str) -> Result<Duration> {
+        installed("podman")?;
+        let folder = peers.folder.join("pull");
+        let mut command = peers.command("podman");
+        command.arg("--root").arg(&folder).arg("--runroot").arg(peers.folder.join("run/pull"));
+        command.args(["--storage-driver", "overlay", "--events-backend=none"]);
+        command.arg("--tmpdir").arg(peers.folder.join("run/libpod-pull"));
+        command.args(["pull", "--quiet", "--tls-verify=false", address]);
+        output(&mut Command::new("sync"))?;
+        let time = time_command(&mut command)?;
+        // What is mounted below goes with the mount namespace; this only has to make room.
+        output(Command::new("rm").arg("-rf").arg(&folder))?;
+        Ok(time)
     }
 
     /// The image as a folder in the layout of the Open Container Initiative.

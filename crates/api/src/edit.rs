@@ -8,6 +8,7 @@ use crate::directory::Directory;
 use crate::file::File;
 use crate::owner::{self, OwnerSpec};
 use crate::services::Services;
+use crate::tree::Tree;
 use protocol::{DigestBuilder, Error};
 use std::sync::Arc;
 use store::{CopyOptions, Editor, Owner, Remove, Snapshot, Store, View};
@@ -135,6 +136,15 @@ impl Edit {
             Self::CopyFile { source, .. } => source.nesting_as_source(),
             Self::CopyDirectory { source, .. } => source.nesting_as_source(),
             _ => 0,
+        }
+    }
+
+    /// The tree that the edit copies from.
+    pub(crate) fn source(&self) -> Option<&Tree> {
+        match self {
+            Self::CopyFile { source, .. } => Some(source.tree()),
+            Self::CopyDirectory { source, .. } => Some(source.tree()),
+            _ => None,
         }
     }
 

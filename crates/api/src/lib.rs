@@ -10,10 +10,13 @@ mod container;
 pub mod debian;
 mod directory;
 mod edit;
+mod engine;
 mod entries;
 mod expand;
+mod export;
 mod file;
 pub mod host;
+pub mod image;
 mod looks;
 mod modes;
 mod owner;
@@ -21,12 +24,15 @@ mod paths;
 mod platform;
 mod query;
 mod scalars;
+mod secret;
 mod service;
 mod services;
 mod tree;
 
+pub use cache_volume::Turns;
 pub use container::Container;
 pub use directory::Directory;
+pub use engine::Connected;
 pub use file::File;
 pub use services::{Observable, Services};
 
@@ -42,6 +48,8 @@ pub fn install(builder: &mut graph::Builder) {
     file::install(builder);
     host::install(builder);
     cache_volume::install(builder);
+    secret::install(builder);
+    engine::install(builder);
     entries::install(builder);
     // `GitRepository.commit` made a reference before it made a commit; clients of both times ask.
     builder.answer_for("GitRef", "GitCommit");
@@ -49,7 +57,7 @@ pub fn install(builder: &mut graph::Builder) {
 
 #[cfg(test)]
 mod tests {
-    use graph::{CallRecord, Digest, Error, Graph, Memo};
+    use graph::{CallRecord, Digest, Error, Graph, Memo, Remembered};
     use protocol::schema::TypeKind;
     use std::sync::Arc;
 
@@ -60,7 +68,7 @@ mod tests {
         fn action(&self, _: &Digest) -> Option<Vec<u8>> {
             None
         }
-        fn put_action(&self, _: Digest, _: Vec<u8>) {}
+        fn put_action(&self, _: Digest, _: Remembered) {}
         fn remove_action(&self, _: &Digest) {}
         fn call(&self, _: &Digest) -> Option<CallRecord> {
             None

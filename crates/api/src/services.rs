@@ -1,6 +1,8 @@
 //! [`Services`]: what the operations of this crate work with, put into every session by the engine.
 
+use crate::cache_volume::Turns;
 use crate::debian::Assembler;
+use crate::image::Images;
 use protocol::Error;
 use sandbox::Sandbox;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +18,10 @@ pub struct Services {
     pub targets: Vec<Target>,
     /// Makes Debian images.
     pub debian: Assembler,
+    /// Images of registries and archives.
+    pub images: Images,
+    /// Who uses which cache volume.
+    pub volumes: Turns,
     /// What of the engine's settings a command can observe; part of every action.
     pub observable: Observable,
 }

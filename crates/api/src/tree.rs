@@ -17,6 +17,10 @@ use tokio::sync::OnceCell;
 /// How deep sources of copies may nest unwritten. Writing them recurses once a level.
 const MAX_UNWRITTEN_NESTING: u32 = 32;
 
+/// How many trees are looked at to find out whether one is lost. What is made of more counts as
+/// lost: making it again is cheap.
+const MAX_LOOKS: u32 = 4_096;
+
 /// A file tree: cheap to clone, compared by identity.
 #[derive(Clone)]
 pub(crate) struct Tree(Arc<Node>);
@@ -39,6 +43,11 @@ impl Tree {
     /// The empty directory.
     pub(crate) fn empty() -> Self {
         Self::settled(Digest::builder("tree:empty").finish(), Snapshot::empty())
+    }
+
+    /// Whether this is the empty directory itself.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.snapshot.get().is_some_and(|snapshot| snapshot.layers().is_empty())
     }
 
     /// A tree that exists and whose identity is known: an image, an import, the result of an exec.
@@ -109,6 +118,27 @@ impl Tree {
             return Ok(self.clone());
         }
         Ok(Self::settled(identity, self.snapshot(services).await?))
+    }
+
+    /// Whether something that this tree is made of was found missing or damaged.
+    pub(crate) fn is_lost(&self, services: &Services) -> bool {
+        self.looks_lost(services, &mut MAX_LOOKS.clone())
+    }
+
+    pub(crate) fn looks_lost(&self, services: &Services, looks: &mut u32) -> bool {
+        let mut tree = self;
+        loop {
+            let Some(left) = looks.checked_sub(1) else { return true };
+            *looks = left;
+            if let Some(snapshot) = tree.0.snapshot.get() {
+                return services.store.is_lost(snapshot);
+            }
+            let Some(origin) = &tree.0.origin else { return false };
+            if origin.edit.source().is_some_and(|source| source.looks_lost(services, looks)) {
+                return true;
+            }
+            tree = &origin.parent;
+        }
     }
 
     /// The nearest written ancestor and the edits between it and this tree, oldest first.

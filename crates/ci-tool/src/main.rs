@@ -53,7 +53,8 @@ fn settings(words: &[OsString]) -> Result<Settings, String> {
         None => client.variables.state_dir(&client.workdir).map_err(|error| error.to_string())?,
     };
     let log = log.or(Some(client.log)).filter(|filter| !filter.is_empty());
-    Ok(Settings { state_dir, config, log, program: client.program })
+    let leave_others = client.leave_old_engine;
+    Ok(Settings { state_dir, config, log, leave_others, program: client.program })
 }
 
 fn environment() -> Environment {

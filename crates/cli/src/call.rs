@@ -123,7 +123,8 @@ async fn call<C: CallCommand>(
     }
     context.globals = late.globals.clone().after(context.globals.clone());
     context.globals.check()?;
-    let output = late.output.clone().or(early.output.clone()).map(|path| context.absolute(&path));
+    let output = late.output.clone().or(early.output.clone());
+    let output = output.map(|path| without_dots(context.absolute(&path)));
     let plan = plan(&schema, &chain, path, output.as_deref())?;
     for warning in &plan.warnings {
         context.output.warning(warning);
@@ -131,6 +132,11 @@ async fn call<C: CallCommand>(
     work.show(context.display_choice(BASE_LEVEL)?);
     let data = ask(work, &plan).await?;
     Ok(Called::Data { plan, data, json: early.json || late.json, output })
+}
+
+/// The path without `.` in it, as it is shown; `..` may lead through a link and stays.
+fn without_dots(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 fn plan(
@@ -280,6 +286,13 @@ mod tests {
         assert!(flags("container -M stdout").may_choose_module());
         assert!(flags("container stdout --load-module=core").may_choose_module());
         assert!(!flags("container stdout --message=x").may_choose_module());
+    }
+
+    #[test]
+    fn paths_are_shown_without_dots() {
+        for (path, expected) in [("/a/./b", "/a/b"), ("/a/../b", "/a/../b"), ("/a/b/", "/a/b/")] {
+            assert_eq!(without_dots(path.into()).to_str(), Some(expected));
+        }
     }
 
     #[test]

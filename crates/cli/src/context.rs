@@ -6,7 +6,7 @@ use crate::globals::{DisplayChoice, GlobalArgs};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::{Finish, Progress};
-use client::{Session, SessionOptions};
+use client::{Notices, Session, SessionOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tui::{Display, Mode, Settings, Stream};
@@ -44,6 +44,17 @@ impl Context {
         }
     }
 
+    /// Where words about the engine go: to standard error, unless silence was asked for.
+    pub(crate) fn notices(&self) -> Notices {
+        if self.globals.is_silent(&self.environment) {
+            return Notices::default();
+        }
+        let output = self.output;
+        Notices::to(move |notice| {
+            output.note(&format!("{} {notice}", output.paint().blue("note:")));
+        })
+    }
+
     /// How progress is to be shown, for a command with this verbosity of its own.
     pub(crate) fn display_choice(&self, base: i32) -> Result<DisplayChoice, Error> {
         self.globals.display(&self.environment, base, self.output.stderr_is_terminal())
@@ -67,7 +78,7 @@ impl Context {
 
     /// Opens a session for a command that already listens to Ctrl-C.
     pub(crate) async fn open_with(&self, mut interrupt: Interrupt) -> Result<Work, Error> {
-        let options = SessionOptions::default();
+        let options = SessionOptions { notices: self.notices(), ..SessionOptions::default() };
         match interrupt.or(client::connect(&self.environment.client, options)).await {
             Ok(session) => {
                 Ok(Work { session, interrupt, progress: None, output: self.output, told: false })

@@ -4,9 +4,12 @@
 //! is an error. A socket file nobody listens on is the same as none.
 
 use crate::environment::ClientEnvironment;
+use crate::error::OtherVersion;
 use crate::session::{Session, SessionOptions};
-use crate::{Address, Error, start};
-use protocol::session::{ClientSettings, Greeting, Hello, MAX_GREETING_BYTES, Purpose, Welcome};
+use crate::{Address, Error, own, start};
+use protocol::session::{
+    ClientSettings, Greeting, Hello, MAX_GREETING_BYTES, Purpose, Refusal, Welcome,
+};
 use protocol::{VERSION, WIRE_VERSION};
 use std::io;
 use std::path::Path;
@@ -34,20 +37,41 @@ pub async fn connect(
         labels: options.labels,
         compat: options.compat,
     };
-    let address = start::address(environment)?;
     let purpose = Purpose::Query(settings.clone());
-    let (connection, welcome) = match &address {
-        Address::Socket(path) => dial(path, purpose).await?,
-        Address::Own(files) => start::dial_or_start(environment, files, purpose).await?,
+    let (connection, welcome, socket) = match start::address(environment)? {
+        Address::Socket(path) => {
+            let (connection, welcome) = dial(&path, purpose).await?;
+            (connection, welcome, path)
+        }
+        Address::Own(files) => own::reach(environment, &files, purpose, &options.notices).await?,
     };
-    Session::open(connection, welcome, settings, start::socket(&address)).await
+    for notice in &welcome.notices {
+        options.notices.tell(notice);
+    }
+    let logins = environment.logins.clone();
+    Session::open(connection, welcome, settings, (socket, logins)).await
 }
 
-/// Asks the engine to end and waits until it has. Running sessions make it refuse unless `force`.
-/// Says whether there was an engine.
+/// Asks the engine to end and waits until it has, and so for the one that this version may have
+/// beside it. Running sessions make them refuse unless `force`. Says whether there was any.
 pub async fn stop(environment: &ClientEnvironment, force: bool) -> Result<bool, Error> {
-    let path = start::socket(&start::address(environment)?);
-    let mut connection = match dial(&path, Purpose::Stop { force }).await {
+    let sockets = match start::address(environment)? {
+        Address::Socket(path) => vec![path],
+        Address::Own(files) => {
+            let beside = Some(files.beside(VERSION).socket()).filter(|path| path.exists());
+            std::iter::once(files.socket()).chain(beside).collect()
+        }
+    };
+    let mut stopped = false;
+    for path in sockets {
+        stopped |= end(&path, Purpose::Stop { force, when_idle: false }).await?;
+    }
+    Ok(stopped)
+}
+
+/// Asks for the end of an engine and waits for it. Says whether there was an engine.
+pub(crate) async fn end(path: &Path, stop: Purpose) -> Result<bool, Error> {
+    let mut connection = match dial(path, stop).await {
         Ok((connection, _)) => connection,
         Err(Error::Absent { .. } | Error::Gone(_)) => return Ok(false),
         Err(error) => return Err(error),
@@ -72,7 +96,10 @@ pub(crate) async fn dial(path: &Path, purpose: Purpose) -> Result<(Connection, W
     let mut connection = BufReader::new(stream);
     match greet(&mut connection, purpose).await {
         Ok(Some(Greeting::Welcome(welcome))) => Ok((connection, welcome)),
-        Ok(Some(Greeting::Refused(refusal))) => Err(Error::Refused(refusal)),
+        Ok(Some(Greeting::Refused(Refusal { error, engine: None }))) => Err(Error::Refused(error)),
+        Ok(Some(Greeting::Refused(Refusal { error: refusal, engine: Some(engine) }))) => {
+            Err(Error::OtherVersion(Box::new(OtherVersion { engine, refusal })))
+        }
         Ok(None) => Err(Error::NotAnEngine(path.to_owned())),
         Err(_) => Err(Error::Gone(path.to_owned())),
     }

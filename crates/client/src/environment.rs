@@ -3,10 +3,14 @@
 //! The environment is read once, in `main.rs`, and handed in here through a look-up function, so
 //! that a test can give a client any surroundings it likes.
 
+use crate::files::Logins;
+use crate::own::GIVE_WAY_LIMIT;
 use config::paths::Variables;
 use protocol::env;
+use registry::Places;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What a client knows of its surroundings.
 #[derive(Clone, Debug, Default)]
@@ -21,10 +25,16 @@ pub struct ClientEnvironment {
     pub session_token: String,
     /// Filter of the log of an engine that this client starts; empty leaves it to the engine.
     pub log: String,
+    /// Whether engines of other versions are left alone.
+    pub leave_old_engine: bool,
+    /// How long an older engine may take to be idle and end.
+    pub give_way_limit: Duration,
     /// The program to start an engine with: this one.
     pub program: PathBuf,
     /// The working directory: relative paths start here.
     pub workdir: PathBuf,
+    /// Where logins for registries are kept on this machine.
+    pub logins: Logins,
 }
 
 impl ClientEnvironment {
@@ -51,8 +61,23 @@ impl ClientEnvironment {
             session_port: text(env::SESSION_PORT),
             session_token: text(env::SESSION_TOKEN),
             log: text(env::LOG),
+            leave_old_engine: matches!(
+                text(env::LEAVE_OLD_ENGINE).to_ascii_lowercase().as_str(),
+                "1" | "t" | "true"
+            ),
+            give_way_limit: GIVE_WAY_LIMIT,
             program,
             workdir,
+            logins: Logins {
+                places: Places {
+                    docker_config: path("DOCKER_CONFIG"),
+                    registry_auth_file: path("REGISTRY_AUTH_FILE"),
+                    runtime_dir: path("XDG_RUNTIME_DIR"),
+                    config_home: path("XDG_CONFIG_HOME"),
+                    home: path("HOME"),
+                },
+                search_path: lookup("PATH").unwrap_or_default(),
+            },
         }
     }
 

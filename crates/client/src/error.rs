@@ -1,6 +1,7 @@
 //! Why an engine or a session cannot be reached.
 
 use protocol::ErrorKind;
+use protocol::session::EngineVersion;
 use std::io;
 use std::path::PathBuf;
 
@@ -44,6 +45,12 @@ pub enum Error {
     /// It does not want us.
     #[error(transparent)]
     Refused(protocol::Error),
+    /// It is of another version.
+    #[error(transparent)]
+    OtherVersion(Box<OtherVersion>),
+    /// A newer version has written the state folder, and left nothing for us to run on.
+    #[error("the state folder `{0}` belongs to a newer version of this program")]
+    NewerState(PathBuf),
     /// The state folder cannot be used.
     #[error("cannot use `{path}`: {source}")]
     State {
@@ -52,6 +59,9 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// The disk of the state folder is full.
+    #[error("no space is left on the disk of the state folder `{0}`")]
+    DiskFull(PathBuf),
     /// The engine program does not start.
     #[error("cannot start the engine with `{program}`: {source}")]
     Spawn {
@@ -94,8 +104,38 @@ pub enum Error {
     BadAnswer(String),
 }
 
+/// An engine of another version, and what it said.
+#[derive(Debug, thiserror::Error)]
+#[error("{refusal}")]
+pub struct OtherVersion {
+    /// Who it is.
+    pub engine: EngineVersion,
+    /// What it said.
+    pub refusal: protocol::Error,
+}
+
 fn with_log(lines: &[String]) -> String {
     lines.iter().map(|line| format!("\n  {line}")).collect()
+}
+
+/// The way out when a file or folder of the state folder cannot be used.
+fn state_hint(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "it belongs to somebody else; choose a folder of your own with CITOOL_STATE_DIR"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "choose a folder on a file system that can be written, with CITOOL_STATE_DIR"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room on that disk, or choose a folder on another one with CITOOL_STATE_DIR"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "a file is where a folder belongs: move it, or choose another place with CITOOL_STATE_DIR"
+        }
+        io::ErrorKind::IsADirectory => "a folder is where a file belongs: move it away",
+        _ => return None,
+    })
 }
 
 impl Error {
@@ -104,6 +144,11 @@ impl Error {
             Self::BadAddress(_) => "write it like `unix:///run/ci-tool.sock`".into(),
             Self::SocketPathTooLong(_) => {
                 "choose a shorter path for the state folder with CITOOL_STATE_DIR".into()
+            }
+            Self::State { source, .. } => return state_hint(source).map(str::to_owned),
+            Self::DiskFull(_) => state_hint(&io::ErrorKind::StorageFull.into())?.to_owned(),
+            Self::NewerState(_) => {
+                "use that version, or choose another folder with CITOOL_STATE_DIR".into()
             }
             Self::Died { log_file, .. } | Self::Slow { log_file, .. } => {
                 format!("the engine's whole log is `{}`", log_file.display())
@@ -117,6 +162,7 @@ impl From<Error> for protocol::Error {
     fn from(error: Error) -> Self {
         let kind = match &error {
             Error::Refused(refusal) => return refusal.clone(),
+            Error::OtherVersion(other) => return other.refusal.clone(),
             Error::BadAddress(_) | Error::Join(_) | Error::NotInJoined(_) => ErrorKind::User,
             Error::AddressLater(_) => ErrorKind::NotImplemented,
             Error::BadAnswer(_) => ErrorKind::Internal,

@@ -10,7 +10,7 @@ use crate::environment::ClientEnvironment;
 use crate::{Address, Error};
 use config::paths::StateFiles;
 use protocol::env;
-use protocol::session::{Purpose, Welcome};
+use protocol::session::{NEWER_STATE_EXIT, Purpose, Welcome};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -38,14 +38,6 @@ pub(crate) fn address(environment: &ClientEnvironment) -> Result<Address, Error>
     }
     let state = environment.variables.state_dir(&environment.workdir)?;
     Ok(Address::Own(StateFiles::new(state)))
-}
-
-/// The socket of an engine.
-pub(crate) fn socket(address: &Address) -> PathBuf {
-    match address {
-        Address::Own(files) => files.socket(),
-        Address::Socket(path) => path.clone(),
-    }
 }
 
 /// Dials one's own engine and starts it when it does not run.
@@ -99,6 +91,7 @@ fn private_file(path: &Path) -> io::Result<File> {
 struct Starting {
     child: Child,
     began: Instant,
+    state_dir: PathBuf,
     log_file: PathBuf,
     log_start: u64,
 }
@@ -114,7 +107,8 @@ impl Starting {
         command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let program = environment.program.clone();
         let child = command.spawn().map_err(|source| Error::Spawn { program, source })?;
-        Ok(Self { child, began: Instant::now(), log_file, log_start })
+        let state_dir = files.dir().to_owned();
+        Ok(Self { child, began: Instant::now(), state_dir, log_file, log_start })
     }
 
     /// Dials until the engine answers or has ended.
@@ -132,7 +126,14 @@ impl Starting {
                 settled => return settled,
             }
             if let Some(status) = ended {
+                if status.code() == Some(NEWER_STATE_EXIT) {
+                    return Err(Error::NewerState(self.state_dir));
+                }
                 let log = self.log();
+                // An engine that finds no space finds none to write its reason to either.
+                if log.is_empty() && is_full(&self.state_dir) {
+                    return Err(Error::DiskFull(self.state_dir));
+                }
                 return Err(Error::Died {
                     status: status.to_string(),
                     log,
@@ -161,6 +162,10 @@ impl Starting {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|l| (*l).to_owned()).collect()
     }
+}
+
+fn is_full(dir: &Path) -> bool {
+    rustix::fs::statvfs(dir).is_ok_and(|disk| disk.f_bavail == 0)
 }
 
 /// The command line of the engine's hidden role.

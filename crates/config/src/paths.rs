@@ -104,6 +104,17 @@ impl StateFiles {
         &self.0
     }
 
+    /// The files of an engine of this version that runs beside one of another version.
+    pub fn beside(&self, version: &str) -> Self {
+        Self(self.besides().join(version))
+    }
+
+    /// Where the folders of engines are that run beside the one of this folder, each named by its
+    /// version.
+    pub fn besides(&self) -> PathBuf {
+        self.0.join("beside")
+    }
+
     /// The socket on which the engine listens.
     pub fn socket(&self) -> PathBuf {
         self.0.join("engine.sock")

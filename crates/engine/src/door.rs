@@ -20,7 +20,7 @@ use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::io::BufReader;
+use tokio::io::{AsyncReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -54,6 +54,8 @@ pub struct Door {
     asked_to_end: Notify,
     /// Connections that wait for the end of the process.
     farewells: Mutex<Vec<Connection>>,
+    /// What the next user is to be told.
+    notices: Mutex<Vec<String>>,
 }
 
 impl Door {
@@ -70,7 +72,13 @@ impl Door {
             began: Instant::now(),
             asked_to_end: Notify::new(),
             farewells: Mutex::default(),
+            notices: Mutex::default(),
         })
+    }
+
+    /// Leaves words for the first client that comes.
+    pub fn announce(&self, notices: Vec<String>) {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).extend(notices);
     }
 
     /// Takes connections until the engine is to end. When this returns or is dropped, every session
@@ -101,6 +109,12 @@ impl Door {
     pub(crate) fn hold_farewells(&self) {
         let mut farewells = self.farewells.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::forget(std::mem::take(&mut *farewells));
+    }
+
+    /// Who is connected, for who asks later.
+    pub(crate) fn connected(&self) -> api::Connected {
+        let sessions = Arc::downgrade(&self.sessions);
+        api::Connected::new(move || sessions.upgrade().map_or_else(Vec::new, |s| s.short_names()))
     }
 
     /// What the engine says about itself.
@@ -134,7 +148,11 @@ impl Door {
             // The sender lives in `self`, so waiting cannot fail.
             let _ = count.wait_for(|count| *count == 0).await;
             tokio::select! {
-                () = tokio::time::sleep(self.idle_timeout) => return,
+                () = tokio::time::sleep(self.idle_timeout) => {
+                    if self.sessions.close_if_empty() {
+                        return;
+                    }
+                }
                 _ = count.changed() => {}
             }
         }
@@ -157,7 +175,11 @@ impl Door {
             Err(reason) => greeting::refuse(&mut connection, reason).await,
             Ok(Purpose::Query(settings)) => self.query(connection, settings).await,
             Ok(Purpose::Attach { session }) => self.attach(connection, &session).await,
-            Ok(Purpose::Stop { force }) => self.stop(connection, force).await,
+            Ok(Purpose::HandOver { session, token }) => {
+                self.hand_over(connection, &session, &token).await
+            }
+            Ok(Purpose::Stop { when_idle: true, .. }) => self.stop_when_idle(connection).await,
+            Ok(Purpose::Stop { force, .. }) => self.stop(connection, force).await,
         }
     }
 
@@ -168,12 +190,16 @@ impl Door {
         settings: ClientSettings,
     ) -> io::Result<()> {
         let opened = Sessions::name().map(|name| Session::new(self.clone(), name, settings));
-        let open = match opened {
-            Ok(session) => self.sessions.add(session),
+        let session = match opened {
+            Ok(session) => session,
             Err(reason) => return greeting::refuse(&mut connection, reason).await,
         };
+        // Who finds nobody here any more starts the next engine.
+        let Some(open) = self.sessions.add(session) else { return Ok(()) };
         let session = open.session().clone();
-        greeting::welcome(&mut connection, session.name()).await?;
+        let notices =
+            std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        greeting::welcome_with(&mut connection, session.name(), notices).await?;
         tracing::info!(session = session.short_name(), labels = ?session.labels(), "session began");
         let answering = session.clone();
         let service = service_fn(move |request: Request<Incoming>| {
@@ -209,17 +235,56 @@ impl Door {
         session.host().serve(connection).await
     }
 
+    /// A connection that brings one open directory of a session's client.
+    async fn hand_over(
+        &self,
+        mut connection: Connection,
+        name: &str,
+        token: &str,
+    ) -> io::Result<()> {
+        let Some(session) = self.sessions.find(name) else {
+            let reason = Error::user("there is no such session");
+            return greeting::refuse(&mut connection, reason).await;
+        };
+        greeting::welcome(&mut connection, name).await?;
+        session.host().receive(connection, token).await
+    }
+
     async fn stop(&self, mut connection: Connection, force: bool) -> io::Result<()> {
-        let open = *self.sessions.count().borrow();
-        if open > 0 && !force {
+        if !force && !self.sessions.close_if_empty() {
+            let open = *self.sessions.count().borrow();
             let what = if open == 1 { "session is" } else { "sessions are" };
             let reason = Error::user(format!("{open} {what} open on this engine"))
                 .with_hint("wait for the work to end, or stop it with force");
             return greeting::refuse(&mut connection, reason).await;
         }
         greeting::welcome(&mut connection, "").await?;
+        self.farewell(connection);
+        Ok(())
+    }
+
+    /// Ends the engine once no session is open, if whoever asked still waits for it then. Sessions
+    /// that come meanwhile are let in: who waits has a limit, and who is refused had none.
+    async fn stop_when_idle(&self, mut connection: Connection) -> io::Result<()> {
+        greeting::welcome(&mut connection, "").await?;
+        let mut count = self.sessions.count();
+        loop {
+            let mut end = [0];
+            tokio::select! {
+                // The sender lives in `self`, so waiting cannot fail.
+                _ = count.wait_for(|count| *count == 0) => {}
+                _ = connection.read(&mut end) => return Ok(()),
+            }
+            if self.sessions.close_if_empty() {
+                self.farewell(connection);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends the engine and keeps the connection of whoever asked until it has ended.
+    fn farewell(&self, connection: Connection) {
         self.farewells.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         self.asked_to_end.notify_one();
-        Ok(())
     }
 }

@@ -38,6 +38,14 @@ pub enum Error {
         /// The other engine, as far as it is known.
         pid: String,
     },
+    /// A newer version has written the store. It is left alone.
+    #[error("`{dir}` was written by a newer version of this program (format `{found}`)")]
+    NewerState {
+        /// The store's folder.
+        dir: PathBuf,
+        /// Its format.
+        found: String,
+    },
     /// The path of the socket does not fit into a socket address.
     #[error("the path of the socket is too long for the system: `{0}`")]
     SocketPathTooLong(PathBuf),

@@ -3,7 +3,9 @@
 //! A client of another version is told so in a way it can show: it may not be able to read anything
 //! else of ours. To be ended is all that a client of any version may ask.
 
-use protocol::session::{Greeting, Hello, MAX_GREETING_BYTES, Purpose, Welcome};
+use protocol::session::{
+    EngineVersion, Greeting, Hello, MAX_GREETING_BYTES, Purpose, Refusal, Welcome,
+};
 use protocol::{Error, VERSION, WIRE_VERSION};
 use serde::Deserialize;
 use std::io;
@@ -18,7 +20,7 @@ const GREETING_TIME: Duration = Duration::from_secs(10);
 pub(crate) type Connection = BufReader<UnixStream>;
 
 /// Reads a hello; the error is to be sent as a refusal.
-pub(crate) async fn read(connection: &mut Connection) -> io::Result<Result<Purpose, Error>> {
+pub(crate) async fn read(connection: &mut Connection) -> io::Result<Result<Purpose, Refusal>> {
     let mut line = vec![];
     let mut limited = connection.take(MAX_GREETING_BYTES as u64);
     let read = limited.read_until(b'\n', &mut line);
@@ -31,13 +33,25 @@ pub(crate) async fn read(connection: &mut Connection) -> io::Result<Result<Purpo
 
 /// Lets the client in.
 pub(crate) async fn welcome(connection: &mut Connection, session: &str) -> io::Result<()> {
-    let welcome = Welcome { version: VERSION.into(), session: session.into() };
+    welcome_with(connection, session, vec![]).await
+}
+
+/// Lets the client in and gives it something to tell the user.
+pub(crate) async fn welcome_with(
+    connection: &mut Connection,
+    session: &str,
+    notices: Vec<String>,
+) -> io::Result<()> {
+    let welcome = Welcome { version: VERSION.into(), session: session.into(), notices };
     send(connection, &Greeting::Welcome(welcome)).await
 }
 
 /// Sends the client away.
-pub(crate) async fn refuse(connection: &mut Connection, reason: Error) -> io::Result<()> {
-    send(connection, &Greeting::Refused(reason)).await
+pub(crate) async fn refuse(
+    connection: &mut Connection,
+    reason: impl Into<Refusal>,
+) -> io::Result<()> {
+    send(connection, &Greeting::Refused(reason.into())).await
 }
 
 async fn send(connection: &mut Connection, greeting: &Greeting) -> io::Result<()> {
@@ -53,7 +67,7 @@ struct AnyHello {
     version: String,
 }
 
-fn understand(line: &[u8]) -> Result<Purpose, Error> {
+fn understand(line: &[u8]) -> Result<Purpose, Refusal> {
     let any: AnyHello = serde_json::from_slice(line)
         .map_err(|error| Error::user(format!("this is no greeting: {error}")))?;
     let hello: Result<Hello, _> = serde_json::from_slice(line);
@@ -63,16 +77,20 @@ fn understand(line: &[u8]) -> Result<Purpose, Error> {
     if any.wire != WIRE_VERSION || any.version != VERSION {
         return Err(other_version(&any.version));
     }
-    hello.map(|hello| hello.purpose).map_err(|error| Error::internal(error.to_string()))
+    hello.map(|hello| hello.purpose).map_err(|error| Error::internal(error.to_string()).into())
 }
 
-fn other_version(client: &str) -> Error {
+fn other_version(client: &str) -> Refusal {
     let pid = std::process::id();
-    Error::environment(format!("the running engine is version {VERSION}, this client is {client}"))
-        .with_hint(format!(
-            "`ci-tool engine stop` ends it (process {pid}); it also ends by itself when it is idle"
-        ))
-        .with_hint("to keep both, give this client a folder of its own with CITOOL_STATE_DIR")
+    let engine = EngineVersion { version: VERSION.into(), wire: WIRE_VERSION, pid };
+    let error = Error::environment(format!(
+        "the running engine is version {VERSION}, this client is {client}"
+    ))
+    .with_hint(format!(
+        "`ci-tool engine stop` ends it (process {pid}); it also ends by itself when it is idle"
+    ))
+    .with_hint("to keep both, give this client a folder of its own with CITOOL_STATE_DIR");
+    Refusal { error, engine: Some(engine) }
 }
 
 #[cfg(test)]
@@ -92,29 +110,33 @@ mod tests {
         assert_eq!(same.unwrap(), purpose);
         for (wire, version) in [(WIRE_VERSION, "0.0.9"), (WIRE_VERSION + 1, VERSION)] {
             let error = understand(&hello(wire, version, &purpose)).unwrap_err();
-            assert!(error.message.contains(version), "{error}");
-            assert!(error.hints[0].contains(&format!("process {}", std::process::id())));
+            assert!(error.error.message.contains(version), "{error:?}");
+            assert_eq!(error.engine.unwrap().pid, std::process::id());
         }
     }
 
     #[test]
     fn anybody_may_ask_the_engine_to_end() {
-        let stop = Purpose::Stop { force: false };
+        let stop = Purpose::Stop { force: false, when_idle: true };
         assert_eq!(understand(&hello(99, "9.9.9", &stop)).unwrap(), stop);
+        let line =
+            json!({ "wire": 0, "version": "0.0.1", "purpose": { "stop": { "force": true } } });
+        let stop = Purpose::Stop { force: true, when_idle: false };
+        assert_eq!(understand(line.to_string().as_bytes()).unwrap(), stop);
     }
 
     #[test]
     fn a_newer_client_whose_purpose_is_unknown_is_told_of_the_version() {
         let line = json!({ "wire": 99, "version": "9.9.9", "purpose": { "dance": {} } });
         let error = understand(line.to_string().as_bytes()).unwrap_err();
-        assert!(error.message.contains("9.9.9"), "{error}");
+        assert!(error.error.message.contains("9.9.9"), "{error:?}");
     }
 
     #[test]
     fn noise_is_no_greeting() {
         for noise in ["GET / HTTP/1.1\r\n", "{}", "[]", ""] {
             let error = understand(noise.as_bytes()).unwrap_err();
-            assert!(error.message.starts_with("this is no greeting"), "{error}");
+            assert!(error.error.message.starts_with("this is no greeting"), "{error:?}");
         }
     }
 }

@@ -15,6 +15,8 @@ mod key;
 mod lock;
 mod log;
 mod memo;
+mod predecessors;
+mod registries;
 mod serve;
 mod session;
 mod sessions;

@@ -61,13 +61,15 @@ impl<'a> MakeWriter<'a> for LogFile {
 }
 
 impl Write for Line<'_> {
+    /// Never fails: on a full disk lines are lost. An error would be printed to the standard error,
+    /// which is the same file, and failing to do that ends the thread.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut open = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.size + bytes.len() as u64 > open.limit {
-            open.turn_over()?;
+        // A log that cannot be turned over grows on.
+        if open.size + bytes.len() as u64 <= open.limit || open.turn_over().is_ok() {
+            open.size += bytes.len() as u64;
         }
-        open.file.write_all(bytes)?;
-        open.size += bytes.len() as u64;
+        let _ = open.file.write_all(bytes);
         Ok(bytes.len())
     }
 
@@ -118,6 +120,14 @@ mod tests {
         let old = std::fs::read_to_string(dir.path().join("engine.log.1")).unwrap();
         assert_eq!(old, "two two two\n");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_full_disk_loses_lines_and_nothing_else() {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let open = Open { path: "/dev/full".into(), file: full, size: 0, limit: 100 };
+        let log = LogFile(Mutex::new(open));
+        log.make_writer().write_all(b"lost").unwrap();
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Call records are stored as one byte of format and then postcard. A record of another format or a
 //! damaged one is as good as none: whoever asks is told that the call is not known here.
 
-use graph::Memo;
+use graph::{Memo, Remembered};
 use protocol::{CallRecord, Digest, Error};
 use store::Store;
 
@@ -25,8 +25,11 @@ impl Memo for StoredMemo {
         self.0.action(key)
     }
 
-    fn put_action(&self, key: Digest, value: Vec<u8>) {
-        self.0.put_action(key, value);
+    fn put_action(&self, key: Digest, remembered: Remembered) {
+        let Remembered { value, kind, label, needs, hold } = remembered;
+        self.0.put_action(key, store::Remembered { value, kind, label, needs });
+        // Only now do rows keep what the result needs.
+        drop(hold);
     }
 
     fn remove_action(&self, key: &Digest) {

@@ -8,9 +8,10 @@
 use crate::door::{Door, Ended};
 use crate::lock::EngineLock;
 use crate::wiring::{self, Wired};
-use crate::{Error, log};
+use crate::{Error, log, predecessors};
 use config::engine::Engine;
 use config::paths::StateFiles;
+use protocol::session::NEWER_STATE_EXIT;
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
 use sandbox::Zygote;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub config: Option<PathBuf>,
     /// Filter of its log; none leaves it to the settings file.
     pub log: Option<String>,
+    /// Whether what engines of other versions keep is left alone.
+    pub leave_others: bool,
     /// This program, which is started again as the zygote.
     pub program: PathBuf,
 }
@@ -55,7 +58,7 @@ pub fn serve(settings: Settings) -> i32 {
     let Err(error) = run(settings) else { return 0 };
     // Whoever started us shows the end of the log, which the standard error is part of.
     let _ = writeln!(io::stderr(), "the engine cannot run: {error}");
-    1
+    if matches!(error, Error::NewerState { .. }) { NEWER_STATE_EXIT } else { 1 }
 }
 
 fn run(settings: Settings) -> Result<(), Error> {
@@ -65,6 +68,11 @@ fn run(settings: Settings) -> Result<(), Error> {
     let files = StateFiles::new(&settings.state_dir);
     let _lock = EngineLock::take(&files)?;
     log::start(&files.log(), settings.log.as_deref().unwrap_or(&config.log_level))?;
+    let store = settings.state_dir.join("store");
+    let notices = predecessors::settle(&files, &store)?;
+    if !settings.leave_others {
+        predecessors::clear_besides(&files, &store, config.keep_duration);
+    }
     let zygote = Zygote::start(&settings.program, &["engine", "zygote"])
         .map_err(|error| Error::part("sandbox")(&error))?;
     raise_descriptor_limit();
@@ -77,7 +85,7 @@ fn run(settings: Settings) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(|error| Error::part("runtime")(&error))?;
-    let lived = runtime.block_on(live(&files, config, zygote, listener));
+    let lived = runtime.block_on(live(&files, config, zygote, (listener, notices)));
     runtime.shutdown_timeout(LAST_THREADS);
     tracing::info!("engine ended");
     lived
@@ -90,6 +98,7 @@ fn settled(settings: Settings) -> Result<Settings, Error> {
         state_dir: absolute(settings.state_dir)?,
         config: settings.config.map(absolute).transpose()?,
         log: settings.log,
+        leave_others: settings.leave_others,
         program: absolute(settings.program)?,
     })
 }
@@ -149,7 +158,7 @@ async fn live(
     files: &StateFiles,
     config: Engine,
     zygote: Zygote,
-    listener: UnixListener,
+    (listener, notices): (UnixListener, Vec<String>),
 ) -> Result<(), Error> {
     let mut signals = Signals::new()?;
     let listener = tokio::net::UnixListener::from_std(listener)
@@ -160,6 +169,8 @@ async fn live(
     let wired = opening.await.map_err(|error| Error::part("engine")(&error))??;
     tracing::info!(version = protocol::VERSION, pid = std::process::id(), "engine began");
     let door = Door::new(wired.backend(), idle_timeout);
+    door.announce(notices);
+    door.announce(wired.word().into_iter().collect());
     let why = tokio::select! {
         ended = door.serve(listener) => match ended {
             Ended::Idle => "idle",

@@ -1,7 +1,8 @@
 //! The sessions that are open now.
 //!
 //! A session is open from its greeting to the end of its first connection. Its name is the only thing
-//! that lets a second connection in, so it cannot be guessed.
+//! that lets a second connection in, so it cannot be guessed. An engine that ends because it is idle
+//! closes the list first, so that no session begins that would be cut off at once.
 
 use crate::session::Session;
 use protocol::Error;
@@ -11,8 +12,15 @@ use tokio::sync::watch;
 
 /// All open sessions by name.
 pub(crate) struct Sessions {
-    open: Mutex<HashMap<String, Arc<Session>>>,
+    list: Mutex<List>,
     count: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct List {
+    open: HashMap<String, Arc<Session>>,
+    /// Whether no more may be added.
+    closed: bool,
 }
 
 /// An open session; it ends, and everything that runs for it is cancelled, when this is dropped.
@@ -23,7 +31,7 @@ pub(crate) struct OpenSession {
 
 impl Sessions {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { open: Mutex::default(), count: watch::Sender::new(0) })
+        Arc::new(Self { list: Mutex::default(), count: watch::Sender::new(0) })
     }
 
     /// A fresh name: 256 random bits as 64 hex digits.
@@ -34,16 +42,33 @@ impl Sessions {
         Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Adds a session.
-    pub(crate) fn add(self: &Arc<Self>, session: Arc<Session>) -> OpenSession {
-        self.lock().insert(session.name().to_owned(), session.clone());
-        self.count.send_modify(|count| *count += 1);
-        OpenSession { session, sessions: self.clone() }
+    /// Adds a session; none when the engine is about to end.
+    pub(crate) fn add(self: &Arc<Self>, session: Arc<Session>) -> Option<OpenSession> {
+        let mut list = self.lock();
+        if list.closed {
+            return None;
+        }
+        list.open.insert(session.name().to_owned(), session.clone());
+        self.count.send_replace(list.open.len());
+        drop(list);
+        Some(OpenSession { session, sessions: self.clone() })
+    }
+
+    /// Lets no more sessions in, if none is open. Says whether that is so now.
+    pub(crate) fn close_if_empty(&self) -> bool {
+        let mut list = self.lock();
+        list.closed |= list.open.is_empty();
+        list.closed
     }
 
     /// The session of this name.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Session>> {
-        self.lock().get(name).cloned()
+        self.lock().open.get(name).cloned()
+    }
+
+    /// Short names of all.
+    pub(crate) fn short_names(&self) -> Vec<String> {
+        self.lock().open.values().map(|session| session.short_name().to_owned()).collect()
     }
 
     /// How many there are, now and whenever that changes.
@@ -51,8 +76,8 @@ impl Sessions {
         self.count.subscribe()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -65,7 +90,8 @@ impl OpenSession {
 impl Drop for OpenSession {
     fn drop(&mut self) {
         self.session.end();
-        self.sessions.lock().remove(self.session.name());
-        self.sessions.count.send_modify(|count| *count -= 1);
+        let mut list = self.sessions.lock();
+        list.open.remove(self.session.name());
+        self.sessions.count.send_replace(list.open.len());
     }
 }

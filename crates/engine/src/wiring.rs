@@ -4,7 +4,7 @@ use crate::backend::Backend;
 use crate::memo::StoredMemo;
 use crate::{Error, key};
 use api::debian::Assembler;
-use api::{Observable, Services};
+use api::{Observable, Services, Turns};
 use config::engine::{Engine, Network};
 use fetch::Fetcher;
 use graph::{Extensions, Graph};
@@ -29,8 +29,17 @@ impl Wired {
         let mut extensions = Extensions::new();
         extensions.insert(self.services.clone());
         let store = self.services.store.clone();
-        let flush = Arc::new(move || store.flush().map_err(Into::into));
+        let flush = Arc::new(move || {
+            // A session ends: what only it needed can go.
+            store.collect_soon();
+            store.flush().map_err(Into::into)
+        });
         Backend { graph: self.graph.clone(), extensions, flush }
+    }
+
+    /// What the user is to be told about how the store was opened.
+    pub(crate) fn word(&self) -> Option<String> {
+        self.services.store.word().map(str::to_owned)
     }
 
     /// Where commands run.
@@ -41,7 +50,8 @@ impl Wired {
 
 /// Opens a state folder and puts the engine together. Blocks; must be called inside the runtime.
 pub(crate) fn open(state_dir: &Path, config: &Engine, zygote: Zygote) -> Result<Wired, Error> {
-    let store = Store::open(&state_dir.join("store")).map_err(|e| Error::part("store")(&e))?;
+    let store = Store::open_limited(&state_dir.join("store"), |disk| limits(config, disk))
+        .map_err(|e| Error::part("store")(&e))?;
     let settings = sandbox_settings(state_dir, config);
     let targets = targets(&settings);
     match sandbox::sweep(&settings.cgroup_name) {
@@ -59,8 +69,23 @@ pub(crate) fn open(state_dir: &Path, config: &Engine, zygote: Zygote) -> Result<
             Network::Host => "host",
         },
     };
-    let services = Services { store, sandbox, targets, debian, observable };
+    let volumes = Turns::default();
+    let images = crate::registries::images(config)?;
+    let services = Services { store, sandbox, targets, debian, images, volumes, observable };
     Ok(Wired { graph, services: Arc::new(services) })
+}
+
+/// How much room the store may take on a disk of this size.
+fn limits(config: &Engine, disk: u64) -> store::Limits {
+    let space = config.space(disk);
+    store::Limits {
+        max_used: space.max_used,
+        min_free: space.min_free,
+        reserved: space.reserved,
+        target: space.target,
+        keep: space.keep,
+        collect: space.gc,
+    }
 }
 
 fn graph(store: &Store, state_dir: &Path) -> Result<Arc<Graph>, Error> {

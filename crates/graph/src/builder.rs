@@ -5,7 +5,7 @@ use crate::document::reader::Reader;
 use crate::document::{Document, Refusal};
 use crate::flight::Flights;
 use crate::introspect::AnswerCache;
-use crate::memo::Memo;
+use crate::memo::{Made, Memo};
 use crate::op::Op;
 use crate::registry::Registry;
 use crate::session::Session;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// The actions in flight in the whole engine.
-pub(crate) type Actions = Flights<Result<Arc<[u8]>, Error>>;
+pub(crate) type Actions = Flights<Result<Made, Error>>;
 
 /// Collects the ops of a schema.
 pub struct Builder {

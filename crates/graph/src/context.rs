@@ -1,6 +1,7 @@
 //! [`Context`]: everything an op sees of the world besides its receiver and its arguments.
 
 use crate::flight::Joined;
+use crate::memo::{Hold, Made, Remembered};
 use crate::session::Session;
 use crate::span::Span;
 use crate::{Call, Digest, Error};
@@ -76,15 +77,15 @@ impl Context {
 
     /// Work that outlives the session, named by all it can observe.
     ///
-    /// A remembered result that is still `usable` is taken and marks the span as cached; an unusable
-    /// one is forgotten. Equal work in flight is shared, also between sessions, and is cancelled when
+    /// A remembered result that is still `usable` is taken and marks the span as cached; one that
+    /// cannot be held any more is forgotten. Equal work in flight is shared, also between sessions, and is cancelled when
     /// the last who waits goes. A failure is not remembered.
     pub async fn action(
         &self,
         key: Digest,
-        usable: &(dyn Fn(&[u8]) -> bool + Send + Sync),
-        work: impl Future<Output = Result<Vec<u8>, Error>> + Send + 'static,
-    ) -> Result<Arc<[u8]>, Error> {
+        usable: &(dyn Fn(&[u8]) -> Option<Hold> + Send + Sync),
+        work: impl Future<Output = Result<Remembered, Error>> + Send + 'static,
+    ) -> Result<Made, Error> {
         if let Some(hit) = self.remembered(&key, usable) {
             self.span.mark_cached();
             return Ok(hit);
@@ -93,9 +94,10 @@ impl Context {
         let memo = graph.memo().clone();
         let start = || {
             let work = async move {
-                let value = work.await?;
-                memo.put_action(key, value.clone());
-                Ok(Arc::from(value))
+                let remembered = work.await?;
+                let made = Made::new(&remembered.value[..], remembered.hold.clone());
+                memo.put_action(key, remembered);
+                Ok(made)
             };
             work.boxed()
         };
@@ -111,12 +113,12 @@ impl Context {
     fn remembered(
         &self,
         key: &Digest,
-        usable: &(dyn Fn(&[u8]) -> bool + Send + Sync),
-    ) -> Option<Arc<[u8]>> {
+        usable: &(dyn Fn(&[u8]) -> Option<Hold> + Send + Sync),
+    ) -> Option<Made> {
         let memo = self.session.graph().memo();
         let value = memo.action(key)?;
-        if usable(&value) {
-            return Some(value.into());
+        if let Some(hold) = usable(&value) {
+            return Some(Made::new(value, hold));
         }
         memo.remove_action(key);
         None

@@ -5,7 +5,7 @@
 
 use crate::input::{ArgValues, FromValue};
 use crate::output::{ObjectValue, Outcome, Output};
-use crate::{Context, Error, TypeRef, Value};
+use crate::{Context, Error, Extensions, TypeRef, Value};
 use futures::future::BoxFuture;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -16,6 +16,12 @@ pub trait Object: Send + Sync + 'static {
     const TYPE: &'static str;
     /// Description of the type; empty keeps the one of the schema.
     const DESCRIPTION: &'static str = "";
+
+    /// Whether all that the value stands for is still there. One that is not whole is forgotten when
+    /// something was found lost, and its call is evaluated again.
+    fn is_whole(&self, _extensions: &Extensions) -> bool {
+        true
+    }
 }
 
 /// The receiver of the fields of `Query`.
@@ -62,6 +68,12 @@ pub trait Op: Args {
     /// `id` is asked. Only arguments that were given and differ from their default are there.
     fn check(_args: &[(Box<str>, Value)]) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Whether every call with these arguments is one of its own, so that nothing which was
+    /// remembered before is used for it. Its id stands for that one call, and so for one value.
+    fn is_unique(_args: &[(Box<str>, Value)]) -> bool {
+        false
     }
 
     /// The work. It is dropped when nobody waits for it any more. It runs on the threads of the
@@ -164,6 +176,9 @@ pub(crate) trait Resolver: Send + Sync {
     /// The object type it makes, one or many.
     fn object(&self) -> Option<&'static str>;
     fn check(&self, args: &[(Box<str>, Value)]) -> Result<(), Error>;
+    fn is_unique(&self, args: &[(Box<str>, Value)]) -> bool;
+    /// Whether all that an outcome of this op stands for is still there.
+    fn is_whole(&self, outcome: &Outcome, extensions: &Extensions) -> bool;
     /// Reads the arguments at once and gives the work, which borrows nothing.
     fn start(
         &self,
@@ -193,6 +208,19 @@ impl<O: Op> Resolver for Erased<O> {
 
     fn check(&self, args: &[(Box<str>, Value)]) -> Result<(), Error> {
         O::check(args)
+    }
+
+    fn is_unique(&self, args: &[(Box<str>, Value)]) -> bool {
+        O::is_unique(args)
+    }
+
+    fn is_whole(&self, outcome: &Outcome, extensions: &Extensions) -> bool {
+        let whole = |object: &ObjectValue| O::Output::is_whole(object, extensions);
+        match outcome {
+            Outcome::Object(object) => object.iter().all(whole),
+            Outcome::Objects(objects) => objects.iter().flatten().all(whole),
+            Outcome::Leaf(_) | Outcome::OwnId => true,
+        }
     }
 
     fn start(

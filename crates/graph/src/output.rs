@@ -1,7 +1,7 @@
 //! [`Output`]: what an op may answer, and the one form in which the graph keeps it.
 
 use crate::op::TypeDoc;
-use crate::{Object, TypeRef};
+use crate::{Extensions, Object, TypeRef};
 use serde_json::Value as Json;
 use std::any::Any;
 use std::sync::Arc;
@@ -44,6 +44,10 @@ pub trait Output: Sized + Send + Sync + 'static {
     fn object_description() -> &'static str {
         ""
     }
+    /// Whether all that an object of this type stands for is still there.
+    fn is_whole(_object: &ObjectValue, _extensions: &Extensions) -> bool {
+        true
+    }
     /// Forgets the type.
     fn into_outcome(self) -> Outcome;
 }
@@ -75,6 +79,10 @@ impl<T: Object> Output for T {
 
     fn object_description() -> &'static str {
         T::DESCRIPTION
+    }
+
+    fn is_whole(object: &ObjectValue, extensions: &Extensions) -> bool {
+        object.downcast_ref::<T>().is_none_or(|object| object.is_whole(extensions))
     }
 
     fn into_outcome(self) -> Outcome {
@@ -150,6 +158,10 @@ impl<O: Output> Output for Option<O> {
         O::object_description()
     }
 
+    fn is_whole(object: &ObjectValue, extensions: &Extensions) -> bool {
+        O::is_whole(object, extensions)
+    }
+
     fn into_outcome(self) -> Outcome {
         match self {
             Some(value) => value.into_outcome(),
@@ -172,6 +184,10 @@ impl<O: Output> Output for Vec<O> {
 
     fn object_description() -> &'static str {
         O::object_description()
+    }
+
+    fn is_whole(object: &ObjectValue, extensions: &Extensions) -> bool {
+        O::is_whole(object, extensions)
     }
 
     fn into_outcome(self) -> Outcome {

@@ -5,10 +5,12 @@
 
 use crate::builder::Graph;
 use crate::flight::Flights;
+use crate::op::Resolver;
 use crate::output::Outcome;
 use crate::span::{EventSink, SpanSource};
 use crate::{Call, Digest, Error, Extensions, SpanId, Value};
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A request as it came over the wire.
@@ -26,6 +28,13 @@ pub struct Request {
     pub parent_span: Option<SpanId>,
 }
 
+/// What a call came to.
+struct Remembered {
+    call: Arc<Call>,
+    outcome: Arc<Outcome>,
+    resolver: Arc<dyn Resolver>,
+}
+
 /// What a call came to, shared by all who wait for it.
 pub(crate) type Evaluation = Result<Arc<Outcome>, Error>;
 
@@ -35,13 +44,14 @@ pub struct Session {
     graph: Arc<Graph>,
     extensions: Extensions,
     spans: SpanSource,
-    results: Mutex<HashMap<Digest, Arc<Outcome>>>,
+    results: Mutex<HashMap<Digest, Remembered>>,
     flights: Arc<Flights<Evaluation>>,
     vault: Vault,
     /// Calls by handle, so that an id is decoded once.
     calls: Mutex<HashMap<u64, Arc<Call>>>,
     /// Calls whose records this session stored, with all that is behind them.
     stored: Mutex<HashSet<Digest>>,
+    numbers: AtomicI64,
 }
 
 impl Session {
@@ -62,6 +72,7 @@ impl Session {
             vault: Vault::default(),
             calls: Mutex::default(),
             stored: Mutex::default(),
+            numbers: AtomicI64::new(0),
         })
     }
 
@@ -74,6 +85,11 @@ impl Session {
     /// for.
     pub async fn execute(self: &Arc<Self>, request: Request) -> Vec<u8> {
         crate::execute::execute(self, request).await
+    }
+
+    /// A number that the session gives once.
+    pub(crate) fn next_number(&self) -> i64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn graph(&self) -> &Arc<Graph> {
@@ -98,11 +114,31 @@ impl Session {
 
     /// What a call came to before.
     pub(crate) fn result(&self, digest: &Digest) -> Option<Arc<Outcome>> {
-        lock(&self.results).get(digest).cloned()
+        lock(&self.results).get(digest).map(|result| result.outcome.clone())
     }
 
-    pub(crate) fn remember(&self, digest: Digest, outcome: Arc<Outcome>) {
-        lock(&self.results).insert(digest, outcome);
+    pub(crate) fn remember(
+        &self,
+        call: Arc<Call>,
+        outcome: Arc<Outcome>,
+        resolver: Arc<dyn Resolver>,
+    ) {
+        lock(&self.results).insert(*call.digest(), Remembered { call, outcome, resolver });
+    }
+
+    /// Forgets what is not whole any more, and everything that came of it, so that it is evaluated
+    /// again.
+    pub(crate) fn forget_lost(&self) {
+        let mut results = lock(&self.results);
+        let is_lost =
+            |result: &&Remembered| !result.resolver.is_whole(&result.outcome, &self.extensions);
+        let lost = results.values().filter(is_lost).map(|result| *result.call.digest());
+        let mut lost: Vec<Digest> = lost.collect();
+        let mut users = users(results.values().map(|result| &result.call));
+        while let Some(digest) = lost.pop() {
+            results.remove(&digest);
+            lost.extend(users.remove(&digest).unwrap_or_default());
+        }
     }
 
     /// A call by the handle of its id, if the session met it before.
@@ -139,6 +175,22 @@ impl Vault {
         lock(&self.0).insert(sealed, text);
         Value::Sealed(sealed)
     }
+}
+
+/// Who uses which call, through calls in between that nobody remembers.
+fn users<'a>(calls: impl Iterator<Item = &'a Arc<Call>>) -> HashMap<Digest, Vec<Digest>> {
+    let mut users: HashMap<Digest, Vec<Digest>> = HashMap::new();
+    let mut ahead: Vec<&Arc<Call>> = calls.collect();
+    let mut seen: HashSet<Digest> = ahead.iter().map(|call| *call.digest()).collect();
+    while let Some(call) = ahead.pop() {
+        for input in call.inputs() {
+            users.entry(*input.digest()).or_default().push(*call.digest());
+            if seen.insert(*input.digest()) {
+                ahead.push(input);
+            }
+        }
+    }
+    users
 }
 
 /// Every change under these locks is one insert: a panic elsewhere leaves the tables whole.

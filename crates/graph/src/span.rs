@@ -4,8 +4,8 @@
 
 use crate::{Digest, Event, LogStream, SpanId, SpanKind, Unit};
 use protocol::Outcome;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where the events of a session go.
@@ -29,6 +29,20 @@ struct Inner {
     live: bool,
     cached: AtomicBool,
     ended: AtomicBool,
+    reports: Mutex<Reports>,
+}
+
+/// How often progress is told at most, in microseconds: work reports after every few kilobytes, and
+/// nobody can look that often.
+const TELL_EVERY: u64 = 100_000;
+
+/// What was told of the progress of a span.
+#[derive(Default)]
+struct Reports {
+    /// When it was told last.
+    told: u64,
+    /// What is not told yet.
+    pending: Option<Event>,
 }
 
 /// Makes the spans of one session: the sink and the engine's counter.
@@ -64,6 +78,7 @@ impl SpanSource {
             live,
             cached: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            reports: Mutex::default(),
         }))
     }
 }
@@ -82,11 +97,11 @@ impl Span {
         }
     }
 
-    /// Says how far the work is.
+    /// Says how far the work is. May be called as often as is convenient.
     pub fn progress(&self, done: u64, total: Option<u64>, unit: Unit) {
         if self.0.live {
-            let event = Event::Progress { id: self.0.id, done, total, unit, at: now() };
-            self.0.source.sink.emit(event);
+            let at = now();
+            self.0.report(Event::Progress { id: self.0.id, done, total, unit, at }, at);
         }
     }
 
@@ -113,10 +128,26 @@ impl Span {
 }
 
 impl Inner {
+    /// Tells progress, or keeps it until it is time to tell or the span ends.
+    fn report(&self, event: Event, at: u64) {
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        if at.saturating_sub(reports.told) < TELL_EVERY {
+            reports.pending = Some(event);
+            return;
+        }
+        *reports = Reports { told: at, pending: None };
+        self.source.sink.emit(event);
+    }
+
     fn end(&self, outcome: Outcome) {
         if !self.live || self.ended.swap(true, Ordering::Relaxed) {
             return;
         }
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = reports.pending.take() {
+            self.source.sink.emit(event);
+        }
+        drop(reports);
         let cached = self.cached.load(Ordering::Relaxed) && outcome == Outcome::Done;
         let outcome = if cached { Outcome::Cached } else { outcome };
         self.source.sink.emit(Event::Ended { id: self.id, outcome, at: now() });
@@ -133,4 +164,41 @@ impl Drop for Inner {
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl EventSink for Heard {
+        fn emit(&self, event: Event) {
+            let text = match event {
+                Event::Progress { done, .. } => done.to_string(),
+                Event::Ended { .. } => "end".into(),
+                _ => return,
+            };
+            self.0.lock().unwrap().push(text);
+        }
+    }
+
+    #[test]
+    fn progress_is_told_now_and_then_and_at_the_end() {
+        let heard = Arc::new(Heard::default());
+        let source = SpanSource::new(heard.clone(), Arc::default());
+        let start = SpanStart { parent: None, kind: SpanKind::Work, call: None };
+        let span = source.start(start, || "pull".into());
+        for done in 0..=10_000 {
+            span.progress(done, None, Unit::Bytes);
+        }
+        span.done();
+        let heard = heard.0.lock().unwrap();
+        assert_eq!(
+            (heard[0].as_str(), &heard[heard.len() - 2..]),
+            ("0", &["10000".to_owned(), "end".into()][..])
+        );
+        assert!(heard.len() < 1_000, "{}", heard.len());
+    }
 }

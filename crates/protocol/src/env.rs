@@ -4,6 +4,8 @@
 pub const STATE_DIR: &str = "CITOOL_STATE_DIR";
 /// Address of the engine to use instead of one's own, e.g. `unix:///run/ci-tool.sock`.
 pub const ENGINE: &str = "CITOOL_ENGINE";
+/// `true` leaves engines of other versions, and what they keep, alone: this version runs beside them.
+pub const LEAVE_OLD_ENGINE: &str = "CITOOL_LEAVE_OLD_ENGINE";
 /// Path of the engine's configuration file.
 pub const ENGINE_CONFIG: &str = "CITOOL_ENGINE_CONFIG";
 /// Path of the user's configuration file.

@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Exec,
     /// A field of the schema that does not work yet.
     NotImplemented,
+    /// Something that was made before is gone or damaged; asking again makes it anew.
+    Lost,
     /// Nobody waits for the answer any more.
     Cancelled,
     /// A defect of ours.

@@ -28,6 +28,8 @@ pub const PARENT_SPAN_HEADER: &str = "x-ci-tool-parent-span";
 
 /// Largest accepted request body; more is answered 413.
 pub const MAX_BODY_BYTES: usize = 32 << 20;
+/// Exit code of an engine that found a state folder of a newer version and left it alone.
+pub const NEWER_STATE_EXIT: i32 = 93;
 /// Longest accepted greeting line.
 pub const MAX_GREETING_BYTES: usize = 64 << 10;
 
@@ -53,10 +55,23 @@ pub enum Purpose {
         /// The name that [`Welcome`] gave.
         session: String,
     },
-    /// Asks the engine to end: at once when idle, else refused unless `force`.
+    /// Hands one open directory to the session with this secret name: after the welcome the client
+    /// sends one byte with one descriptor.
+    HandOver {
+        /// The name that [`Welcome`] gave.
+        session: String,
+        /// The token of the [`crate::attach::OpenRequest`] that is answered.
+        token: String,
+    },
+    /// Asks the engine to end: at once when idle, else refused unless `force` or `when_idle`. An engine
+    /// of any version understands it.
+    #[serde(rename_all = "camelCase")]
     Stop {
         /// End running sessions too.
         force: bool,
+        /// Wait for the last session to end. The wish is dropped with the connection.
+        #[serde(default)]
+        when_idle: bool,
     },
 }
 
@@ -81,6 +96,37 @@ pub struct Welcome {
     pub version: String,
     /// Unguessable name of the session; empty where there is none.
     pub session: String,
+    /// What the user is to be told, e.g. that the cache was begun anew. Told to one client only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// The engine sends the client away.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Why.
+    #[serde(flatten)]
+    pub error: Error,
+    /// Who it is, where another version of it might take the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineVersion>,
+}
+
+/// An engine, as a client of another version needs to know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineVersion {
+    /// [`crate::VERSION`] of the engine.
+    pub version: String,
+    /// [`crate::WIRE_VERSION`] of the engine.
+    pub wire: u32,
+    /// Process id.
+    pub pid: u32,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self { error, engine: None }
+    }
 }
 
 /// The engine's answer to a [`Hello`].
@@ -90,7 +136,7 @@ pub enum Greeting {
     /// Come in.
     Welcome(Welcome),
     /// Go away, for this reason.
-    Refused(Error),
+    Refused(Refusal),
 }
 
 /// What an engine says about itself.

@@ -66,13 +66,17 @@ impl BlobWriter {
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         }
+        self.state.pins().blobs.keep_fresh(id);
+        self.state.durable().made_blob(id);
         fs::rename(&self.path, &place).map_err(Error::io("write", &place))?;
+        self.state.unmeasured().note_blob(id);
         Ok(id)
     }
 }
 
 impl Write for BlobWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.state.room().admit(bytes.len() as u64)?;
         let written = self.file.write(bytes)?;
         self.hasher.update(&bytes[..written]);
         Ok(written)
@@ -92,7 +96,11 @@ impl Drop for BlobWriter {
 
 pub(crate) fn put(state: &Arc<StateDir>, bytes: &[u8]) -> Result<BlobId, Error> {
     let id = BlobId::of(bytes);
-    if place(state, &id).exists() {
+    // Pinned first, so that what is there stays until the caller has it. What an earlier process has
+    // left is not trusted: it may have died while it wrote.
+    let pinned = state.pins().blobs.pin(id).is_some();
+    if pinned && state.durable().knows_blob(id) && place(state, &id).exists() {
+        state.pins().blobs.keep_fresh(id);
         return Ok(id);
     }
     let mut writer = BlobWriter::new(state)?;
@@ -108,9 +116,14 @@ pub(crate) fn open(state: &StateDir, id: &BlobId) -> Result<File, Error> {
     })
 }
 
-fn place(state: &StateDir, id: &BlobId) -> PathBuf {
+pub(crate) fn place(state: &StateDir, id: &BlobId) -> PathBuf {
+    state.path().join(relative_place(id))
+}
+
+/// Where a blob lies below the state folder.
+pub(crate) fn relative_place(id: &BlobId) -> PathBuf {
     let name = id.to_string();
-    state.path().join("blobs/sha256").join(&name[..2]).join(name)
+    PathBuf::from("blobs/sha256").join(&name[..2]).join(name)
 }
 
 impl fmt::Display for BlobId {

@@ -93,9 +93,9 @@ impl Inner {
         while let Some(level) = self.full_tier(&layers) {
             let from = layers.len() - FAN_IN;
             match self.merge(&layers[from..], level.saturating_add(1)) {
-                Ok(id) => {
+                Ok(merged) => {
                     layers.truncate(from);
-                    layers.push(LayerRef::whole(id));
+                    layers.push(merged);
                 }
                 Err(error) => {
                     // The unmerged list is as good, only longer.
@@ -115,8 +115,8 @@ impl Inner {
             let from = self.cheapest_window(&layers);
             let window = &layers[from..from + LAST_RESORT];
             let level = window.iter().map(|layer| self.level(layer)).max().unwrap_or(0);
-            let id = self.merge(window, level.saturating_add(1))?;
-            layers.splice(from..from + LAST_RESORT, [LayerRef::whole(id)]);
+            let merged = self.merge(window, level.saturating_add(1))?;
+            layers.splice(from..from + LAST_RESORT, [merged]);
         }
         if layers.len() == snapshot.layers().len() {
             return Ok(snapshot.clone());
@@ -125,25 +125,25 @@ impl Inner {
     }
 
     /// One layer that stands for a list of them. Equal lists give the same layer.
-    pub(crate) fn merge(self: &Arc<Self>, list: &[LayerRef], level: u8) -> Result<LayerId, Error> {
-        if let [LayerRef { id, root }] = list
-            && root.is_empty()
+    pub(crate) fn merge(self: &Arc<Self>, list: &[LayerRef], level: u8) -> Result<LayerRef, Error> {
+        if let [layer] = list
+            && layer.root.is_empty()
         {
-            return Ok(*id);
+            return Ok(layer.clone());
         }
         let input = digest_of(list);
         let _claim = Claim::new(&self.layers, input);
         if let Some((id, level)) = self.database.merge(&input)
-            && self.has_layer(&LayerRef::whole(id))
+            && let Some(layer) = self.pin(&LayerRef::whole(id))
         {
             self.layers.note(id, level, None);
-            return Ok(id);
+            return Ok(layer);
         }
         self.require(list)?;
         let merged = merge::merge(&Tree::new(Arc::clone(&self.state), list))?;
-        self.database.put_merge(input, merged.id, level);
-        self.layers.note(merged.id, level, Some(merged.entries));
-        Ok(merged.id)
+        self.database.put_merge(input, merged.layer.id, level);
+        self.layers.note(merged.layer.id, level, Some(merged.entries));
+        Ok(merged.layer)
     }
 
     /// The level of the newest layers if there are enough of them to be merged.
@@ -167,7 +167,7 @@ impl Inner {
             return facts.level;
         }
         let level = self.database.level(layer.id);
-        self.layers.facts().insert(layer.clone(), Facts { level, many_entries: None });
+        self.layers.facts().insert(layer.without_pin(), Facts { level, many_entries: None });
         level
     }
 
@@ -179,21 +179,26 @@ impl Inner {
         // A layer that cannot be counted is not touched either.
         let many = self.count(layer).unwrap_or(MANY_ENTRIES) >= MANY_ENTRIES;
         let level = self.level(layer);
-        self.layers.facts().insert(layer.clone(), Facts { level, many_entries: Some(many) });
+        self.layers.facts().insert(layer.without_pin(), Facts { level, many_entries: Some(many) });
         many
     }
 
     fn leave_alone(&self, layers: &[LayerRef]) {
         for layer in layers {
             let level = self.level(layer);
-            self.layers.facts().insert(layer.clone(), Facts { level, many_entries: Some(true) });
+            let facts = Facts { level, many_entries: Some(true) };
+            self.layers.facts().insert(layer.without_pin(), facts);
         }
     }
 
     /// Counts entries, but no further than matters.
     fn count(&self, layer: &LayerRef) -> Result<u64, Errno> {
+        let root = state::layer_root(layer);
+        if state::is_apart(&self.state.open_directory(&root)?) {
+            return Ok(MANY_ENTRIES);
+        }
         let mut count = 0;
-        let mut ahead = vec![state::layer_root(layer)];
+        let mut ahead = vec![root];
         while let Some(path) = ahead.pop() {
             for entry in Dir::read_from(self.state.open_directory(&path)?)? {
                 let entry = entry?;

@@ -8,7 +8,7 @@
 use crate::snapshot::{LayerId, Snapshot};
 use crate::store::Inner;
 use crate::view::{Node, Tree, failure};
-use crate::{Error, Kind, attributes, compact};
+use crate::{Error, Kind, Metadata, attributes, compact};
 use protocol::{Digest, DigestBuilder};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustix::fs::OFlags;
@@ -64,8 +64,7 @@ impl Generations {
 
 /// Digest of all that is in a snapshot, found by its layers if it was ever taken before.
 pub(crate) fn of_tree(inner: &Arc<Inner>, snapshot: &Snapshot) -> Result<Digest, Error> {
-    let mut key = Digest::builder("digest of layers");
-    let key = key.number(VERSION).digest(&compact::digest_of(snapshot.layers())).finish();
+    let key = key_of(snapshot);
     if let Some(known) = inner.database.tree_digest(&key) {
         return Ok(known);
     }
@@ -76,6 +75,16 @@ pub(crate) fn of_tree(inner: &Arc<Inner>, snapshot: &Snapshot) -> Result<Digest,
     Ok(tree)
 }
 
+/// Notes the digest of a snapshot that was found without reading it.
+pub(crate) fn remember(inner: &Inner, snapshot: &Snapshot, digest: Digest) {
+    inner.database.put_tree_digest(key_of(snapshot), digest);
+}
+
+fn key_of(snapshot: &Snapshot) -> Digest {
+    let mut key = Digest::builder("digest of layers");
+    key.number(VERSION).digest(&compact::digest_of(snapshot.layers())).finish()
+}
+
 /// Digest of one file.
 pub(crate) fn of_file(inner: &Inner, snapshot: &Snapshot, path: &str) -> Result<Digest, Error> {
     inner.require(snapshot.layers())?;
@@ -83,7 +92,7 @@ pub(crate) fn of_file(inner: &Inner, snapshot: &Snapshot, path: &str) -> Result<
     let node = hashing.tree.find_file(path)?;
     let contents = hashing.contents(&node).map_err(|errno| failure(path, errno))?;
     let mut digest = Digest::builder("file");
-    add_entry(&mut digest, b"", &node, &contents);
+    add_entry(&mut digest, b"", &node.metadata, &contents);
     Ok(digest.finish())
 }
 
@@ -102,7 +111,7 @@ impl Hashing<'_> {
             for (node, contents) in batch.iter().zip(contents) {
                 let shown = || String::from_utf8_lossy(&node.path);
                 let contents = contents.map_err(|errno| failure(&shown(), errno))?;
-                add_entry(&mut digest, &node.path, node, &contents);
+                add_entry(&mut digest, &node.path, &node.metadata, &contents);
             }
         }
         Ok(digest.finish())
@@ -156,6 +165,11 @@ impl Hashing<'_> {
     }
 }
 
+/// What an entry without extended attributes holds: the bytes of a file, nothing for a directory.
+pub(crate) fn plain_contents(bytes: &Digest) -> Digest {
+    with_attributes(bytes, &[])
+}
+
 fn with_attributes(bytes: &Digest, attributes: &[attributes::Attribute]) -> Digest {
     let mut digest = Digest::builder("contents");
     digest.digest(bytes);
@@ -165,8 +179,13 @@ fn with_attributes(bytes: &Digest, attributes: &[attributes::Attribute]) -> Dige
     digest.finish()
 }
 
-fn add_entry(digest: &mut DigestBuilder, path: &[u8], node: &Node, contents: &Digest) {
-    let metadata = &node.metadata;
+/// Adds one entry of a tree. They come in the order of a walk, the names of a directory sorted.
+pub(crate) fn add_entry(
+    digest: &mut DigestBuilder,
+    path: &[u8],
+    metadata: &Metadata,
+    contents: &Digest,
+) {
     let kind: &str = match metadata.kind {
         Kind::File => "file",
         Kind::Directory => "directory",

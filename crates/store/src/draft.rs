@@ -8,8 +8,9 @@
 //! Editing, building and merging all write through here. Files are never opened for change, only
 //! made and replaced: an entry may be a hard link into other layers, which are immutable.
 
+use crate::durable::Sums;
 use crate::metadata::{Meta, Metadata, Timestamp};
-use crate::snapshot::LayerId;
+use crate::snapshot::{LayerId, LayerRef};
 use crate::state::{self, StateDir};
 use crate::view::{ViewError, join, parent, shorten};
 use crate::{Error, attributes};
@@ -24,6 +25,9 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Digests of files that are kept in memory while a layer is written, 40 bytes each.
+const MOST_SUMS: usize = 1 << 20;
 
 /// A directory below `work/` that goes to the trash when dropped.
 pub(crate) struct WorkDir {
@@ -45,6 +49,8 @@ pub(crate) struct Draft {
     last: Option<(Vec<u8>, OwnedFd)>,
     entries: u64,
     removed: u64,
+    /// Digests of files that whoever wrote them knows.
+    sums: Sums,
 }
 
 impl WorkDir {
@@ -86,7 +92,9 @@ impl Draft {
         let root = format!("{}/{folder}", work.name()).into_bytes();
         let state = Arc::clone(&work.state);
         let times = HashMap::new();
-        let mut draft = Self { state, work, root, times, last: None, entries: 0, removed: 0 };
+        let (last, entries, removed) = (None, 0, 0);
+        let sums = Sums::default();
+        let mut draft = Self { state, work, root, times, last, entries, removed, sums };
         // The process's mask may have taken bits away.
         draft.set_mode(b"", 0o755)?;
         Ok(draft)
@@ -100,6 +108,14 @@ impl Draft {
     /// Entries made so far.
     pub(crate) fn entries(&self) -> u64 {
         self.entries
+    }
+
+    /// Notes the digest of a file's bytes.
+    pub(crate) fn note_sum(&mut self, path: &[u8], sum: [u8; 32]) {
+        // A tree of more files than anybody imports in one go is left to the scrub.
+        if self.sums.len() < MOST_SUMS {
+            self.sums.insert(path, sum);
+        }
     }
 
     /// What the draft itself has at a path.
@@ -227,6 +243,32 @@ impl Draft {
         self.set_mark(path, state::OPAQUE, b"y")
     }
 
+    /// Marks the layer as one that is never merged with others.
+    pub(crate) fn set_apart(&mut self) -> Result<(), Error> {
+        self.set_mark(b"", state::APART, b"y")
+    }
+
+    /// Moves an entry of the draft to a place where it has nothing.
+    pub(crate) fn rename(&mut self, from: &[u8], to: &[u8]) -> Result<(), Error> {
+        let above = parent(from);
+        let name = if above.is_empty() { from } else { &from[above.len() + 1..] };
+        let source = self.state.open_directory(&join(&self.root, above));
+        let source = source.map_err(|errno| failed("open", from, errno))?;
+        let (directory, new_name) = self.parent(to)?;
+        let moved = rustix::fs::renameat(&source, name, directory, new_name);
+        moved.map_err(|errno| failed("move", from, errno))?;
+        self.last = None;
+        self.sums.clear();
+        let inside = |path: &[u8]| path.starts_with(from) && path.get(from.len()) == Some(&b'/');
+        let times = std::mem::take(&mut self.times).into_iter();
+        let moved = times.map(|(path, time)| match path == from || inside(&path) {
+            true => ([to, &path[from.len()..]].concat(), time),
+            false => (path, time),
+        });
+        self.times = moved.collect();
+        Ok(())
+    }
+
     /// Takes out whatever the draft has at a path and says whether that was a whiteout.
     pub(crate) fn clear(&mut self, path: &[u8]) -> Result<bool, Error> {
         let Some(found) = self.stat(path) else { return Ok(false) };
@@ -234,8 +276,10 @@ impl Draft {
             let (directory, name) = self.parent(path)?;
             let gone = unlinkat(directory, name, AtFlags::empty());
             gone.map_err(|errno| failed("remove", path, errno))?;
+            self.sums.remove(path);
             return Ok(found.is_whiteout());
         }
+        self.sums.clear();
         self.removed += 1;
         let aside = self.work.path().join(format!("removed-{}", self.removed));
         let (directory, name) = self.parent(path)?;
@@ -249,9 +293,9 @@ impl Draft {
     }
 
     /// The finished layer in the store.
-    pub(crate) fn finish(mut self) -> Result<LayerId, Error> {
+    pub(crate) fn finish(mut self) -> Result<LayerRef, Error> {
         self.set_times()?;
-        self.state.adopt(&self.work.path().join("upper"))
+        self.state.adopt_with(&self.work.path().join("upper"), self.sums)
     }
 
     /// Sets the times of directories, after which nothing may be written any more.
@@ -325,7 +369,7 @@ fn set_time_at(directory: &OwnedFd, name: &[u8], time: Timestamp) -> Result<(), 
     utimensat(directory, name, &timestamps(time), AtFlags::SYMLINK_NOFOLLOW)
 }
 
-fn timestamps(time: Timestamp) -> Timestamps {
+pub(crate) fn timestamps(time: Timestamp) -> Timestamps {
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         last_modification: Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds.into() },

@@ -5,6 +5,7 @@ use crate::metadata::{Kind, Meta};
 use crate::view::{Node, Tree, parent};
 use crate::{Error, attributes};
 use rustix::fs::{FileType, OFlags};
+use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
@@ -13,11 +14,13 @@ pub(crate) struct Duplicator<'a> {
     tree: &'a Tree,
     /// The source directory used last, open in the place used last.
     last: Option<(usize, Vec<u8>, OwnedFd)>,
+    /// Places whose files got names in the draft.
+    linked: HashSet<usize>,
 }
 
 impl<'a> Duplicator<'a> {
     pub(crate) fn new(tree: &'a Tree) -> Self {
-        Self { tree, last: None }
+        Self { tree, last: None, linked: HashSet::new() }
     }
 
     /// Links an entry, which shares bytes and metadata. Falls back to a copy where the file system
@@ -30,6 +33,7 @@ impl<'a> Duplicator<'a> {
     ) -> Result<(), Error> {
         let from = self.source(node)?;
         if draft.link(from, node.name(), path)?.is_ok() {
+            self.linked.extend(node.parts.first());
             return Ok(());
         }
         self.copy(draft, node, path, &node.metadata.meta())
@@ -71,6 +75,7 @@ impl<'a> Duplicator<'a> {
         let unread = |errno| failed("read", &node.path, errno);
         let source = self.tree.open(node, OFlags::RDONLY | OFlags::NONBLOCK).map_err(unread)?;
         let mut source = File::from(source);
+        self.tree.state.room().admit(node.metadata.size)?;
         let mut target = draft.make_file(path)?;
         let shown = String::from_utf8_lossy(path).into_owned();
         std::io::copy(&mut source, &mut target).map_err(Error::io("copy", shown))?;
@@ -93,6 +98,16 @@ impl<'a> Duplicator<'a> {
         match &self.last {
             Some((_, _, open)) => Ok(open),
             None => Err(failed("read", &node.path, rustix::io::Errno::NOENT)),
+        }
+    }
+}
+
+impl Drop for Duplicator<'_> {
+    /// What the layers take alone is another now.
+    fn drop(&mut self) {
+        let places = self.linked.iter().map(|part| &self.tree.places[*part]);
+        for layer in places.filter_map(|place| place.layer.as_ref()) {
+            self.tree.state.unmeasured().note_layer(layer.id);
         }
     }
 }

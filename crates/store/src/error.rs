@@ -29,6 +29,9 @@ pub enum Error {
         /// What this program reads and writes.
         known: u32,
     },
+    /// Nothing can be written where the state folder is.
+    #[error("the state folder `{}` is on a read-only file system", .0.display())]
+    ReadOnly(PathBuf),
     /// The database refused.
     #[error("the database of the store: {0}")]
     Database(#[from] rusqlite::Error),
@@ -52,6 +55,9 @@ pub enum Error {
     /// Something is there already.
     #[error("{0}: file exists")]
     Exists(String),
+    /// A layer would hide everything below it, which a layer cannot.
+    #[error("the layer hides the whole tree below it, which is not supported")]
+    OpaqueRoot,
     /// A directory of the source meets something else in the destination.
     #[error("cannot copy to non-directory: {0}")]
     OverNonDirectory(String),
@@ -59,13 +65,22 @@ pub enum Error {
     #[error("cannot replace directory {0} with a file")]
     OverDirectory(String),
     /// An include, exclude or remove pattern is not a glob.
-    #[error("pattern `{pattern}` is not a valid glob: {reason}")]
-    Pattern {
-        /// The pattern as given.
-        pattern: String,
-        /// What is wrong with it.
-        reason: String,
+    #[error(transparent)]
+    Pattern(#[from] selection::BadPattern),
+    /// A directory of the host could not be written.
+    #[error(transparent)]
+    Landing(#[from] landing::Error),
+    /// A tree that goes out holds something that would act or block on the host.
+    #[error("`{path}` is {what}, which is not written to the host")]
+    Special {
+        /// Path below the directory that goes out.
+        path: String,
+        /// What it is.
+        what: &'static str,
     },
+    /// There is no room.
+    #[error(transparent)]
+    Full(#[from] crate::space::Full),
     /// A blob is not in the store.
     #[error("blob {0} is not in the store")]
     MissingBlob(crate::blob::BlobId),
@@ -80,16 +95,29 @@ impl Error {
         move |source| Self::Io { action, path, source }
     }
 
+    /// What a failed read of verified bytes means.
+    pub fn from_read(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.as_ref().to_owned();
+        move |error| match error.downcast::<Self>() {
+            Ok(lost) => lost,
+            Err(source) => Self::Io { action: "read", path, source },
+        }
+    }
+
     /// Whose error it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::View(ViewError::Io { .. }) => ErrorKind::Environment,
+            Self::View(ViewError::Lost(_)) => ErrorKind::Lost,
+            Self::Landing(error) => error.kind(),
             Self::View(_)
+            | Self::Special { .. }
             | Self::Exists(_)
+            | Self::OpaqueRoot
             | Self::OverNonDirectory(_)
             | Self::OverDirectory(_)
-            | Self::Pattern { .. } => ErrorKind::User,
-            Self::MissingLayer(_) | Self::MissingBlob(_) => ErrorKind::Internal,
+            | Self::Pattern(_) => ErrorKind::User,
+            Self::MissingLayer(_) | Self::MissingBlob(_) => ErrorKind::Lost,
             _ => ErrorKind::Environment,
         }
     }
@@ -97,6 +125,12 @@ impl Error {
     /// A way out, where there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::Landing(error) => error.hint(),
+            Self::Special { .. } => Some("leave it out, for instance with `without-file`"),
+            Self::Full(_) => Some(crate::space::Full::HINT),
+            Self::Io { source, .. } if is_full(source) => Some(crate::space::Full::HINT),
+            Self::Commit(reason) if reason.contains("full") => Some(crate::space::Full::HINT),
+            Self::ReadOnly(_) => Some("mount it for writing, or use another state folder"),
             Self::Format { .. } => {
                 Some("use the version that wrote it, or another state folder, or remove this one")
             }
@@ -109,6 +143,11 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// Whether a file operation failed for want of room.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl From<Error> for protocol::Error {

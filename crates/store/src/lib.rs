@@ -10,6 +10,7 @@
 //!   FORMAT                     version of this layout
 //!   db.sqlite                  memo, call records, facts about layers (see the database module)
 //!   layers/<xx>/<id>/          committed layers, immutable; xx are the first digits of the id
+//!   layers/<xx>/<id>.<hex>     manifests of layers (see the durable module)
 //!   work/<id>/upper            a layer that is being written
 //!             work             the kernel's side of an exec's overlay
 //!             stub             mount points that a tree lacks
@@ -17,30 +18,38 @@
 //!   volumes/<hex>/data         mutable cache volumes
 //!   empty/                     stays empty
 //!   trash/                     what threads are removing
-//!   tmp/                       blobs that are being written
+//!   tmp/                       blobs and manifests that are being written
 //! ```
 //!
 //! At a start `work/` and `tmp/` go to the trash: what was not committed never was. What was
-//! committed survives the end of the process however it ends; a power cut may leave a layer whose
-//! last bytes were not on disk. Everything here blocks; callers with an async runtime call from
+//! committed survives the end of the process and of the machine's power, however it comes. Everything here blocks; callers with an async runtime call from
 //! threads made for that. Linux only.
 
 mod attached;
 mod attributes;
 mod blob;
 mod builder;
+mod changes;
 mod compact;
 mod database;
 mod digest;
 mod draft;
 mod duplicate;
+mod durable;
 mod editor;
 mod error;
+mod fit;
+mod format;
+mod intake;
 mod merge;
 mod metadata;
 mod mount;
+mod needs;
+mod outlet;
+mod pins;
 mod scratch;
 mod snapshot;
+mod space;
 mod state;
 mod store;
 mod stub;
@@ -52,13 +61,23 @@ mod volume;
 
 pub use blob::{BlobId, BlobWriter, ParseBlobIdError};
 pub use builder::LayerBuilder;
+pub use changes::{Change, Changes, What};
+pub use durable::Verified;
 pub use editor::{CopyOptions, Editor, Remove};
 pub use error::Error;
+pub use format::Format;
+pub use intake::{
+    HostDirectory, Inflow, InflowFile, IntakeError, IntakeProblem, IntakeWatch, TakenIn,
+};
 pub use metadata::{Kind, Meta, Metadata, Owner, Timestamp};
 pub use mount::Mount;
+pub use needs::Needs;
+pub use outlet::{Destination, HostMeta, Outlet, OutletFile, Part, Piece, Watch, Written};
+pub use pins::BlobPin;
 pub use scratch::Scratch;
 pub use snapshot::{LayerId, LayerRef, ParseLayerIdError, Snapshot};
-pub use store::{Store, TemporaryDir};
+pub use space::{CacheEntry, Collected, Full, Limits, RunWatch};
+pub use store::{Remembered, Store, TemporaryDir};
 pub use stub::{Target, TargetKind};
 pub use view::{Entry, Found, View, ViewError, Walk};
 pub use volume::Volume;

@@ -7,12 +7,12 @@
 use crate::draft::{Draft, failed};
 use crate::duplicate::Duplicator;
 use crate::view::{Node, Tree};
-use crate::{Error, LayerId};
+use crate::{Error, LayerRef};
 use rustix::fs::OFlags;
 
 /// A merged layer.
 pub(crate) struct Merged {
-    pub(crate) id: LayerId,
+    pub(crate) layer: LayerRef,
     /// How many entries it has.
     pub(crate) entries: u64,
 }
@@ -27,7 +27,7 @@ pub(crate) fn merge(tree: &Tree) -> Result<Merged, Error> {
     };
     merge.run()?;
     let entries = merge.draft.entries();
-    Ok(Merged { id: merge.draft.finish()?, entries })
+    Ok(Merged { layer: merge.draft.finish()?, entries })
 }
 
 struct Merge<'a> {

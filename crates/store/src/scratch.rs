@@ -74,6 +74,11 @@ impl Scratch {
         copy.map(Mount::from_fd).map_err(Error::io("mount", self.work.path()))
     }
 
+    /// The folder that changes are written to.
+    pub(crate) fn work(&self) -> &Path {
+        self.work.path()
+    }
+
     /// The snapshot that this began with.
     pub fn base(&self) -> &Snapshot {
         &self.base
@@ -84,6 +89,8 @@ impl Scratch {
     pub fn commit(self) -> Result<Snapshot, Error> {
         let Self { store, base, mount, work, root, plan } = self;
         drop(mount);
+        // What ran over a tree that went away meanwhile has not seen the tree.
+        store.0.require(base.layers())?;
         let path = work.path().join("upper");
         let name = format!("{}/upper", work.name()).into_bytes();
         let upper = open(&store.0.state, &name)?;

@@ -4,9 +4,11 @@
 //! may have different layers, and merging changes the list without changing the tree. Identity is
 //! therefore never taken from here; `Store::tree_digest` gives the identity of the content.
 
+use crate::pins::LayerPin;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -15,13 +17,18 @@ use std::sync::Arc;
 pub struct LayerId([u8; 16]);
 
 /// A layer, or the directory inside a layer that is used as if it were the root of one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// One that came out of the store keeps its layer from being collected, and so do its clones. One
+/// that was read from a record or made by name does not: `Store::pin` gives one that does.
+#[derive(Clone, Serialize, Deserialize)]
 pub struct LayerRef {
     /// Which layer.
     pub id: LayerId,
     /// Directory in the layer that is taken as its root: empty, or relative such as `a/b`. It never
     /// begins or ends with a slash and never passes through a symbolic link.
     pub root: Box<str>,
+    #[serde(skip)]
+    pin: Option<LayerPin>,
 }
 
 /// An ordered list of layers, oldest first. The empty list is the empty directory.
@@ -48,12 +55,60 @@ impl LayerId {
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
+
+    pub(crate) const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
 }
 
 impl LayerRef {
-    /// The whole layer.
+    /// The whole layer, by name only.
     pub fn whole(id: LayerId) -> Self {
-        Self { id, root: "".into() }
+        Self { id, root: "".into(), pin: None }
+    }
+
+    /// The whole layer, which stays on disk as long as this does.
+    pub(crate) fn pinned(id: LayerId, pin: LayerPin) -> Self {
+        Self { id, root: "".into(), pin: Some(pin) }
+    }
+
+    /// The same with a pin.
+    #[must_use]
+    pub(crate) fn with_pin(&self, pin: LayerPin) -> Self {
+        Self { id: self.id, root: self.root.clone(), pin: Some(pin) }
+    }
+
+    /// The same by name only, for who remembers it without needing it.
+    #[must_use]
+    pub(crate) fn without_pin(&self) -> Self {
+        Self { id: self.id, root: self.root.clone(), pin: None }
+    }
+
+    /// Another directory of the same layer as the root, with the same pin.
+    #[must_use]
+    pub(crate) fn rooted(&self, root: Box<str>) -> Self {
+        Self { id: self.id, root, pin: self.pin.clone() }
+    }
+}
+
+/// Pins are no part of what a layer is.
+impl PartialEq for LayerRef {
+    fn eq(&self, other: &Self) -> bool {
+        (self.id, &self.root) == (other.id, &other.root)
+    }
+}
+
+impl Eq for LayerRef {}
+
+impl Hash for LayerRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.id, &self.root).hash(state);
+    }
+}
+
+impl fmt::Debug for LayerRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LayerRef").field("id", &self.id).field("root", &self.root).finish()
     }
 }
 

@@ -6,17 +6,20 @@
 //! may have hundreds of layers, while the kernel's own name cache makes the longer path cheap.
 
 use crate::Error;
+use crate::durable::{Durable, Sums};
 use crate::metadata::Metadata;
+use crate::pins::Pins;
 use crate::snapshot::{LayerId, LayerRef};
+use crate::space::{Room, Unmeasured};
 use crate::trash::Trash;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fgetxattr, fstat, openat, openat2};
+use rustix::fs::{
+    CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fgetxattr, fstat, openat, openat2, statvfs,
+};
 use rustix::io::Errno;
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-
-/// Version of the whole layout. Raised when an older program could misread a newer folder.
-const FORMAT: u32 = 1;
+use std::sync::Arc;
 
 /// Where overlay keeps its marks. As root it is `trusted.overlay.`; inside a user namespace the
 /// kernel uses `user.overlay.` instead, and layers of the two kinds do not mix.
@@ -26,6 +29,10 @@ pub(crate) const OPAQUE: &str = "trusted.overlay.opaque";
 /// Mark of a copied-up directory. Without it the kernel shows whiteouts in a directory that only
 /// one layer has.
 pub(crate) const ORIGIN: &str = "trusted.overlay.origin";
+
+/// Mark on the root of a layer that is never merged with others. Under the prefix that overlay keeps
+/// for itself, so that nobody in a container sees it.
+pub(crate) const APART: &str = "trusted.overlay.ci-tool-apart";
 
 /// A directory that stays empty, for trees that have no layer of their own.
 pub(crate) const EMPTY: &str = "empty";
@@ -38,6 +45,10 @@ pub(crate) struct StateDir {
     path: PathBuf,
     root: OwnedFd,
     trash: Trash,
+    pins: Pins,
+    unmeasured: Unmeasured,
+    room: Room,
+    durable: Arc<Durable>,
 }
 
 impl StateDir {
@@ -46,7 +57,10 @@ impl StateDir {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         fs::create_dir_all(path).map_err(Error::io("create", path))?;
         let path = fs::canonicalize(path).map_err(Error::io("find", path))?;
-        check_format(&path)?;
+        refuse_read_only(&path)?;
+        // On a full disk this is what the next steps are made of.
+        crate::space::ballast::give_up_if_full(&path);
+        crate::format::claim(&path)?;
         for folder in FOLDERS {
             make_folder(&path.join(folder))?;
         }
@@ -58,7 +72,10 @@ impl StateDir {
         let root = openat(CWD, &path, flags, Mode::empty())
             .map_err(|errno| Error::io("open", &path)(errno.into()))?;
         let trash = Trash::start(path.join("trash"))?;
-        Ok(Self { path, root, trash })
+        let (pins, unmeasured) = (Pins::default(), Unmeasured::default());
+        let own = root.try_clone().map_err(Error::io("open", &path))?;
+        let durable = Arc::new(Durable::start(path.clone(), own)?);
+        Ok(Self { path, root, trash, pins, unmeasured, room: Room::default(), durable })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -73,11 +90,27 @@ impl StateDir {
         &self.trash
     }
 
+    pub(crate) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    pub(crate) fn unmeasured(&self) -> &Unmeasured {
+        &self.unmeasured
+    }
+
+    /// Who asks for room before something is written.
+    pub(crate) fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// What is on disk and what is whole.
+    pub(crate) fn durable(&self) -> &Arc<Durable> {
+        &self.durable
+    }
+
     /// Opens a path below the folder. No link on the way is followed.
     pub(crate) fn open_at(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        openat2(&self.root, path, flags, Mode::empty(), resolve)
+        open_below(self.root.as_fd(), path, flags)
     }
 
     /// Opens a directory below the folder for reading.
@@ -96,18 +129,38 @@ impl StateDir {
         is_opaque(&self.open_directory(path)?)
     }
 
-    /// Renames a finished tree of this folder into `layers/`.
-    pub(crate) fn adopt(&self, tree: &Path) -> Result<LayerId, Error> {
-        let id = LayerId::random();
-        let layer = self.path.join(layer_path(id));
-        let Err(error) = fs::rename(tree, &layer) else { return Ok(id) };
-        if error.kind() != std::io::ErrorKind::NotFound {
-            return Err(Error::io("commit", tree)(error));
-        }
-        make_folder(layer.parent().unwrap_or(&self.path))?;
-        fs::rename(tree, &layer).map_err(Error::io("commit", tree))?;
-        Ok(id)
+    /// Renames a finished tree of this folder into `layers/`. It has a pin before it is there.
+    pub(crate) fn adopt(&self, tree: &Path) -> Result<LayerRef, Error> {
+        self.adopt_with(tree, Sums::default())
     }
+
+    /// The same for a tree of whose files some digests are known.
+    pub(crate) fn adopt_with(&self, tree: &Path, sums: Sums) -> Result<LayerRef, Error> {
+        let id = LayerId::random();
+        self.durable.made_layer(id, sums);
+        let made = LayerRef::pinned(id, self.pins.layers.pin_new(id));
+        let layer = self.path.join(layer_path(id));
+        if let Err(error) = fs::rename(tree, &layer) {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                return Err(Error::io("commit", tree)(error));
+            }
+            make_folder(layer.parent().unwrap_or(&self.path))?;
+            fs::rename(tree, &layer).map_err(Error::io("commit", tree))?;
+        }
+        self.unmeasured.note_layer(id);
+        Ok(made)
+    }
+}
+
+/// Opens a path below a directory. No link on the way is followed.
+pub(crate) fn open_below(
+    directory: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    openat2(directory, path, flags, Mode::empty(), resolve)
 }
 
 /// Path of a layer below the state folder.
@@ -136,23 +189,19 @@ pub(crate) fn is_opaque(directory: &OwnedFd) -> Result<bool, Errno> {
     }
 }
 
-fn check_format(path: &Path) -> Result<(), Error> {
-    let file = path.join("FORMAT");
-    let found = match fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            // Written under another name first: a crash must not leave an empty version.
-            let fresh = path.join("FORMAT.new");
-            fs::write(&fresh, format!("{FORMAT}\n")).map_err(Error::io("write", &fresh))?;
-            return fs::rename(&fresh, &file).map_err(Error::io("write", &file));
+/// Whether the open root of a layer says that the layer is never merged with others.
+pub(crate) fn is_apart(root: &OwnedFd) -> bool {
+    fgetxattr(root, APART, &mut [0_u8; 1]).is_ok()
+}
+
+/// Says in one sentence what every later step would say in its own.
+fn refuse_read_only(path: &Path) -> Result<(), Error> {
+    match statvfs(path) {
+        Ok(facts) if facts.f_flag.contains(StatVfsMountFlags::RDONLY) => {
+            Err(Error::ReadOnly(path.to_owned()))
         }
-        Err(error) => return Err(Error::io("read", &file)(error)),
-    };
-    if found.trim() == FORMAT.to_string() {
-        return Ok(());
+        _ => Ok(()),
     }
-    let found = crate::view::shorten(found.trim());
-    Err(Error::Format { path: path.to_owned(), found, known: FORMAT })
 }
 
 fn make_folder(path: &Path) -> Result<(), Error> {
@@ -179,15 +228,6 @@ fn sweep(state: &Path, folder: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn another_format_is_refused_with_a_hint() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("FORMAT"), "999\n").unwrap();
-        let error = StateDir::open(folder.path()).err().unwrap();
-        assert!(error.to_string().contains("has format 999"), "{error}");
-        assert!(error.hint().is_some());
-    }
 
     #[test]
     fn half_made_work_is_swept() {

@@ -6,15 +6,18 @@ use crate::compact::Layers;
 use crate::database::Database;
 use crate::digest::FileDigests;
 use crate::draft::WorkDir;
+use crate::durable::{Content, Inspector, Keeper, Verified};
 use crate::editor::Editor;
+use crate::needs::Needs;
+use crate::pins::BlobPin;
 use crate::scratch::{self, Scratch};
-use crate::state::{self, StateDir};
+use crate::space::{CacheEntry, Collected, Full, Limits, RunWatch, Space};
+use crate::state::StateDir;
 use crate::stub::{Plans, Target};
 use crate::view::Tree;
 use crate::volume::Volume;
-use crate::{Error, LayerId, LayerRef, Mount, Owner, Snapshot, View, digest};
+use crate::{Error, LayerRef, Mount, Owner, Snapshot, View, digest};
 use protocol::Digest;
-use rustix::fs::{AtFlags, OFlags, statat};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,12 +30,32 @@ use std::sync::Arc;
 pub struct Store(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
+    /// First, so that its threads end before what they work on.
+    space: Space,
+    _keeper: Keeper,
+    pub(crate) inspector: Arc<Inspector>,
     pub(crate) state: Arc<StateDir>,
-    pub(crate) database: Database,
+    pub(crate) database: Arc<Database>,
     pub(crate) layers: Layers,
     pub(crate) file_digests: FileDigests,
     pub(crate) plans: Plans,
 }
+
+/// What an action has given, as it is put into the store.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    /// The result.
+    pub value: Vec<u8>,
+    /// What kind of work it was, in one word.
+    pub kind: &'static str,
+    /// A line for people; it is cut when long.
+    pub label: String,
+    /// The encoded [`Needs`] of the result.
+    pub needs: Vec<u8>,
+}
+
+/// Room that is looked for when rows cannot be written.
+const ROOM_FOR_ROWS: u64 = 1 << 20;
 
 /// A directory below the state folder that goes to the trash when dropped.
 pub struct TemporaryDir(WorkDir);
@@ -46,17 +69,32 @@ impl TemporaryDir {
 
 impl Store {
     /// Opens a state folder, which is made if it is not there. What an earlier process left
-    /// half-made goes to the trash; a damaged database is begun anew.
+    /// half-made goes to the trash; a damaged database is begun anew. There is no limit but the disk.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let state = StateDir::open(dir)?;
-        let database = Database::open(state.path())?;
+        Self::open_limited(dir, |_| Limits::NONE)
+    }
+
+    /// The same with limits, which are made from the size of the disk in bytes.
+    pub fn open_limited(dir: &Path, limits: impl FnOnce(u64) -> Limits) -> Result<Self, Error> {
+        let state = Arc::new(StateDir::open(dir)?);
+        let database = Arc::new(Database::open(state.path(), Arc::clone(state.durable()))?);
+        let inspector = Inspector::new(Arc::clone(&state), Arc::clone(&database));
+        let inspector = Arc::new(inspector);
         Ok(Self(Arc::new(Inner {
-            state: Arc::new(state),
+            space: Space::start(&state, &database, limits)?,
+            _keeper: Keeper::start(Arc::clone(&inspector))?,
+            inspector,
+            state,
             database,
             layers: Layers::default(),
             file_digests: FileDigests::default(),
             plans: Plans::default(),
         })))
+    }
+
+    /// What the user is to be told about how the folder was opened: that results were lost.
+    pub fn word(&self) -> Option<&str> {
+        self.0.database.word()
     }
 
     /// The state folder.
@@ -70,8 +108,12 @@ impl Store {
     }
 
     /// Stores what an action has given. Visible at once, committed soon.
-    pub fn put_action(&self, key: Digest, value: Vec<u8>) {
-        self.0.database.put_action(key, value);
+    pub fn put_action(&self, key: Digest, remembered: Remembered) {
+        let needs = Needs::decode(&remembered.needs).unwrap_or_default();
+        let pins = self.0.state.pins();
+        pins.layers.name(needs.layers.iter().copied());
+        pins.blobs.name(needs.blobs.iter().copied());
+        self.0.database.put_action(key, remembered);
     }
 
     /// Forgets what an action has given.
@@ -97,7 +139,91 @@ impl Store {
 
     /// Returns when everything put before is committed and on disk.
     pub fn flush(&self) -> Result<(), Error> {
+        let flushed = self.0.database.flush();
+        if flushed.is_ok() || self.full_disk().is_none() {
+            return flushed;
+        }
+        // Rows need little room, and there may be some.
+        crate::space::ballast::give_up_if_full(self.dir());
+        let _ = self.admit(ROOM_FOR_ROWS);
         self.0.database.flush()
+    }
+
+    /// Asks for room for so many bytes that are about to be written: something is collected first if
+    /// need be. Who writes through this crate need not ask.
+    pub fn admit(&self, bytes: u64) -> Result<(), Error> {
+        Ok(self.0.state.room().admit(bytes)?)
+    }
+
+    /// Sees to it that there is some room for a command that is about to begin. Blocks only if there
+    /// is none.
+    pub fn make_room(&self) -> Result<(), Error> {
+        Ok(self.0.space.shared().room_to_begin()?)
+    }
+
+    /// Removes what is in the trash now, for who needs the room.
+    pub fn empty_trash(&self) {
+        self.0.state.trash().empty_now();
+    }
+
+    /// Watches a command that writes to these. `stop` is called when it must end for want of room.
+    pub fn watch(
+        &self,
+        scratches: &[&Scratch],
+        volumes: &[&Volume],
+        stop: impl FnOnce(Full) + Send + 'static,
+    ) -> RunWatch {
+        self.0.space.shared().watch(scratches, volumes, stop)
+    }
+
+    /// The limits that the store was opened with.
+    pub fn limits(&self) -> Limits {
+        self.0.space.shared().limits()
+    }
+
+    /// Size of the disk in bytes.
+    pub fn disk_size(&self) -> u64 {
+        self.0.space.shared().disk_size()
+    }
+
+    /// Says so if hardly anything is free on the disk.
+    pub fn full_disk(&self) -> Option<Full> {
+        self.0.space.shared().full_disk()
+    }
+
+    /// Remembered results and cache volumes, oldest first.
+    pub fn entries(&self) -> Vec<CacheEntry> {
+        self.0.space.shared().list()
+    }
+
+    /// Collects what nothing needs and what these limits ask for. What was freed is free when this
+    /// returns.
+    pub fn collect(&self, limits: &Limits) -> Collected {
+        let collected = self.0.space.shared().collect(limits);
+        self.0.state.trash().empty_now();
+        collected
+    }
+
+    /// Has what is not needed any more collected in the background.
+    pub fn collect_soon(&self) {
+        self.0.space.shared().collect_soon();
+    }
+
+    /// The snapshot with its layers kept on disk as long as it is held; none if one is gone. Comes
+    /// before any other look at a snapshot that was read from a record.
+    pub fn pin(&self, snapshot: &Snapshot) -> Option<Snapshot> {
+        snapshot.layers().iter().map(|layer| self.0.pin(layer)).collect()
+    }
+
+    /// The same for one layer.
+    pub fn pin_layer(&self, layer: &LayerRef) -> Option<LayerRef> {
+        self.0.pin(layer)
+    }
+
+    /// Keeps a blob on disk; none if it is gone.
+    pub fn pin_blob(&self, id: &BlobId) -> Option<BlobPin> {
+        let pin = self.0.state.pins().blobs.pin(*id)?;
+        blob::place(&self.0.state, id).exists().then(|| BlobPin::new(pin))
     }
 
     /// Whether all layers of a snapshot are on disk.
@@ -107,7 +233,22 @@ impl Store {
 
     /// The merged tree of a snapshot, to be read without mounting it.
     pub fn view(&self, snapshot: &Snapshot) -> View {
-        View { tree: self.0.tree(snapshot) }
+        View::new(self.0.tree(snapshot), &self.0.inspector)
+    }
+
+    /// Whether a snapshot was found to have lost a layer, so that it must be made again.
+    pub fn is_lost(&self, snapshot: &Snapshot) -> bool {
+        self.0.inspector.is_lost(snapshot)
+    }
+
+    /// Whether a blob was found missing or damaged, so that it must be made again.
+    pub fn is_lost_blob(&self, id: &BlobId) -> bool {
+        self.0.state.durable().is_lost(Content::Blob(*id))
+    }
+
+    /// Compares all layers of a snapshot with what they were, for who has met something odd in it.
+    pub fn examine(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        self.0.inspector.require_again(snapshot.layers())
     }
 
     /// Begins changes of a tree that become one new layer.
@@ -126,13 +267,19 @@ impl Store {
         Scratch::new(self.clone(), base, targets)
     }
 
-    /// Mounts a snapshot that cannot be changed.
+    /// The same tree with few enough layers to be mounted.
+    pub fn mountable(&self, snapshot: &Snapshot) -> Result<Snapshot, Error> {
+        self.0.shorten(snapshot)
+    }
+
+    /// Mounts a snapshot that cannot be changed. The mount does not keep its layers: hold what
+    /// [`Store::mountable`] gives as long as it is in use.
     pub fn mount_read_only(&self, snapshot: &Snapshot) -> Result<Mount, Error> {
         scratch::mount_read_only(&self.0, snapshot)
     }
 
     /// One layer that stands for a list of layers, oldest first. Equal lists give the same layer.
-    pub fn merge(&self, layers: &[LayerRef]) -> Result<LayerId, Error> {
+    pub fn merge(&self, layers: &[LayerRef]) -> Result<LayerRef, Error> {
         self.0.merge(layers, 0)
     }
 
@@ -154,7 +301,18 @@ impl Store {
 
     /// Opens a blob for reading.
     pub fn open_blob(&self, id: &BlobId) -> Result<File, Error> {
-        blob::open(&self.0.state, id)
+        let opened = blob::open(&self.0.state, id);
+        if matches!(opened, Err(Error::MissingBlob(_))) {
+            self.0.inspector.lose_blob(*id, "it is not there");
+        }
+        opened
+    }
+
+    /// The bytes of a blob, compared with its name as they are read.
+    pub fn read_blob(&self, id: &BlobId) -> Result<Verified, Error> {
+        let file = self.open_blob(id)?;
+        let content = Content::Blob(*id);
+        Ok(Verified::new(file, content, Some(*id.as_bytes()), &self.0.inspector))
     }
 
     /// Begins a blob that is written piece by piece.
@@ -168,14 +326,14 @@ impl Store {
     }
 
     /// The mutable volume of this key. If it is not there yet it begins as a copy of a tree, all
-    /// with this owner if one is given.
+    /// with this owner if one is given. Volumes of one key with different numbers are different.
     pub fn seeded_cache_volume(
         &self,
-        key: &str,
+        (key, number): (&str, u32),
         source: &View,
         owner: Option<Owner>,
     ) -> Result<Volume, Error> {
-        Volume::open_seeded(&self.0.state, key, source, owner)
+        Volume::open_seeded(&self.0.state, (key, number), source, owner)
     }
 
     /// Removes a file or a tree of the state folder's file system, in the background.
@@ -194,32 +352,30 @@ impl Inner {
         Tree::new(Arc::clone(&self.state), snapshot.layers())
     }
 
-    pub(crate) fn has_layer(&self, layer: &LayerRef) -> bool {
-        if layer.root.is_empty() {
-            // The path is ours, so one call without opening is enough.
-            let path = state::layer_path(layer.id);
-            return statat(self.state.fd(), path, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        }
-        self.state.open_at(&state::layer_root(layer), OFlags::PATH | OFlags::DIRECTORY).is_ok()
+    /// The layer with a pin; none if it is gone.
+    pub(crate) fn pin(&self, layer: &LayerRef) -> Option<LayerRef> {
+        let pinned = layer.with_pin(self.state.pins().layers.pin(layer.id)?);
+        self.has_layer(&pinned).then_some(pinned)
     }
 
-    /// Refuses a list that names a layer which is not on disk: reading on would show a tree without
-    /// what that layer has.
+    /// Whether a layer is there; says nothing about what is in it.
+    pub(crate) fn has_layer(&self, layer: &LayerRef) -> bool {
+        self.inspector.has_layer(layer)
+    }
+
+    /// Refuses a list that names a layer which is missing or damaged.
     pub(crate) fn require(&self, list: &[LayerRef]) -> Result<(), Error> {
-        match list.iter().find(|layer| !self.has_layer(layer)) {
-            Some(missing) => Err(Error::MissingLayer(missing.id)),
-            None => Ok(()),
-        }
+        self.inspector.require(list)
     }
 
     /// The snapshot with a new layer on top.
     pub(crate) fn commit(
         self: &Arc<Self>,
         base: &Snapshot,
-        layer: LayerId,
+        layer: LayerRef,
         entries: Option<u64>,
     ) -> Snapshot {
-        self.layers.note(layer, 0, entries);
-        self.settle(base.push(LayerRef::whole(layer)))
+        self.layers.note(layer.id, 0, entries);
+        self.settle(base.push(layer))
     }
 }

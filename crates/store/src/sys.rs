@@ -43,3 +43,10 @@ pub(crate) fn become_idle_thread() {
     // SAFETY: the structure lives until the call returns; zero is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }
+
+/// Has the kernel begin to write the dirty pages of a file, and does not wait. What fails shows when
+/// the file is synced.
+pub(crate) fn start_writing(file: BorrowedFd<'_>) {
+    // SAFETY: the call takes numbers only; length zero means to the end of the file.
+    unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
+}

@@ -100,6 +100,21 @@ impl Trash {
         }
     }
 
+    /// Removes what is queued on this very thread, for who needs the room now.
+    pub(crate) fn empty_now(&self) {
+        loop {
+            let mut queue = self.shared.lock();
+            let Some(name) = queue.names.pop_front() else { break };
+            queue.busy += 1;
+            drop(queue);
+            self.shared.remove_one(&name);
+        }
+        let mut queue = self.shared.lock();
+        while queue.busy > 0 && !queue.stop {
+            queue = self.shared.less.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// Waits until everything queued so far has been removed.
     #[cfg(test)]
     pub(crate) fn wait(&self) {
@@ -144,12 +159,16 @@ impl Shared {
     fn work(&self) {
         crate::sys::become_idle_thread();
         while let Some(name) = self.next() {
-            if let Err(errno) = self.remove(&name) {
-                tracing::warn!("cannot empty the trash of {}: {errno}", name.to_string_lossy());
-            }
-            self.lock().busy -= 1;
-            self.less.notify_all();
+            self.remove_one(&name);
         }
+    }
+
+    fn remove_one(&self, name: &CString) {
+        if let Err(errno) = self.remove(name) {
+            tracing::warn!("cannot empty the trash of {}: {errno}", name.to_string_lossy());
+        }
+        self.lock().busy -= 1;
+        self.less.notify_all();
     }
 
     fn next(&self) -> Option<CString> {

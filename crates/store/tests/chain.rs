@@ -69,7 +69,7 @@ fn large_layers_are_left_alone_until_the_list_is_too_long_to_mount() {
         editor.new_file(&format!("s{step}"), b"", 0o644, ROOT).unwrap();
         snapshot = editor.commit().unwrap();
     }
-    let mut snapshot = snapshot.push(LayerRef::whole(large));
+    let mut snapshot = snapshot.push(large);
     assert_eq!(snapshot.layers().len(), 16);
     for step in 0..15 {
         let mut editor = store.edit(&snapshot).unwrap();
@@ -83,7 +83,7 @@ fn large_layers_are_left_alone_until_the_list_is_too_long_to_mount() {
     for number in 0..600 {
         let mut layer = store.new_layer().unwrap();
         layer.file(&format!("l{number}"), &super::meta(0o644), &mut &b""[..]).unwrap();
-        long.push(LayerRef::whole(layer.commit().unwrap()));
+        long.push(layer.commit().unwrap());
     }
     let long: Snapshot = long.into_iter().collect();
     let scratch = store.begin(&long, &[]).unwrap();

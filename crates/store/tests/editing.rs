@@ -56,7 +56,7 @@ fn parents_keep_mode_owner_and_time() {
     for path in ["/", "p", "p/q"] {
         layer.directory(path, &meta).unwrap();
     }
-    let base = Snapshot::empty().push(store::LayerRef::whole(layer.commit().unwrap()));
+    let base = Snapshot::empty().push(layer.commit().unwrap());
     let after = edit(&store, &base, |editor| {
         editor.new_file("p/q/file", b"", 0o644, ROOT).unwrap();
     });

@@ -159,7 +159,7 @@ fn archives_cannot_write_outside() {
     layer.file("dot/dot/again", &meta, &mut &b"x"[..]).unwrap();
     assert!(layer.hard_link("/etc/passwd", "passwd").is_err());
     assert!(layer.file("/", &meta, &mut &b"x"[..]).is_err());
-    let snapshot = Snapshot::empty().push(store::LayerRef::whole(layer.commit().unwrap()));
+    let snapshot = Snapshot::empty().push(layer.commit().unwrap());
     assert_eq!(
         super::paths(&store, &snapshot),
         ["above", "again", "dot", "etc", "etc/owned", "out"]

@@ -2,11 +2,16 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
 
 mod chain;
+mod damage;
 mod editing;
 mod hostile;
+mod image_layers;
+mod intake;
 mod merging;
+mod outlet;
 mod persistence;
 mod scratches;
+mod space;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -127,4 +132,9 @@ impl Random {
     fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }
+}
+
+/// A result of no particular kind that needs nothing.
+fn remembered(value: Vec<u8>) -> store::Remembered {
+    store::Remembered { value, kind: "test", label: "a test".to_owned(), needs: vec![] }
 }

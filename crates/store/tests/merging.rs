@@ -2,12 +2,12 @@
 
 use super::{Listing, Random, listing, listing_of_mount, meta, new_store};
 use std::time::{SystemTime, UNIX_EPOCH};
-use store::{LayerId, LayerRef, Owner, Snapshot, Store};
+use store::{LayerRef, Owner, Snapshot, Store};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// One random layer: any mix of directories, opaque ones, files, links and whiteouts.
-fn random_layer(store: &Store, random: &mut Random, number: usize) -> LayerId {
+fn random_layer(store: &Store, random: &mut Random, number: usize) -> LayerRef {
     let mut layer = store.new_layer().unwrap();
     layer.directory("/", &meta(*random.pick(&[0o755, 0o700, 0o1777]))).unwrap();
     for _ in 0..1 + random.below(7) {
@@ -72,11 +72,11 @@ fn random_layers(store: &Store, random: &mut Random, count: usize) -> Vec<LayerR
     let mut snapshot = Snapshot::empty();
     for number in 0..count {
         snapshot = match random.below(2) {
-            0 => snapshot.push(LayerRef::whole(random_layer(store, random, number))),
+            0 => snapshot.push(random_layer(store, random, number)),
             _ => random_exec(store, random, &snapshot, number),
         };
     }
-    let bottom = LayerRef::whole(random_layer(store, random, count));
+    let bottom = random_layer(store, random, count);
     let empty = snapshot.layers().is_empty();
     if empty { vec![bottom] } else { snapshot.layers().to_vec() }
 }
@@ -102,7 +102,7 @@ fn random_layers_look_the_same_viewed_mounted_and_merged() {
         for _ in 0..4 {
             let from = random.below(count);
             let to = from + 1 + random.below(count - from);
-            let merged = LayerRef::whole(store.merge(&layers[from..to]).unwrap());
+            let merged = store.merge(&layers[from..to]).unwrap();
             let parts = [&layers[..from], &[merged], &layers[to..]];
             let shorter: Snapshot = parts.concat().into_iter().collect();
             let context = format!("{context}, {from}..{to} merged");
@@ -142,7 +142,7 @@ fn a_directory_that_replaced_something_becomes_opaque_when_merged() {
     let layer = |write: &dyn Fn(&mut store::LayerBuilder)| {
         let mut layer = store.new_layer().unwrap();
         write(&mut layer);
-        LayerRef::whole(layer.commit().unwrap())
+        layer.commit().unwrap()
     };
     let base = layer(&|layer| {
         layer.file("d/old", &meta(0o644), &mut &b"old"[..]).unwrap();
@@ -156,7 +156,7 @@ fn a_directory_that_replaced_something_becomes_opaque_when_merged() {
         layer.file("d/new", &meta(0o644), &mut &b"new"[..]).unwrap();
         layer.file("e/new", &meta(0o644), &mut &b"new"[..]).unwrap();
     });
-    let merged = LayerRef::whole(store.merge(&[gone, anew]).unwrap());
+    let merged = store.merge(&[gone, anew]).unwrap();
     let snapshot: Snapshot = [base, merged].into_iter().collect();
     assert_eq!(super::paths(&store, &snapshot), ["d", "d/new", "e", "e/new"]);
 }
@@ -170,6 +170,10 @@ fn equal_lists_give_the_same_layer_after_a_restart_too() {
         .collect();
     let merged = store.merge(&layers).unwrap();
     assert_eq!(store.merge(&layers).unwrap(), merged);
+    // Something must need the layers for them to be there after a restart.
+    let needs = store::Needs::new().snapshot(&layers.iter().cloned().collect()).encode();
+    let remembered = store::Remembered { needs, ..super::remembered(vec![]) };
+    store.put_action(protocol::Digest::of(b"both"), remembered);
     drop(store);
     let store = Store::open(folder.path()).unwrap();
     assert_eq!(store.merge(&layers).unwrap(), merged);

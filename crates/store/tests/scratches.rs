@@ -147,7 +147,7 @@ fn read_only_mounts_cannot_be_written_and_show_no_whiteouts() {
     layer.whiteout("gone").unwrap();
     layer.whiteout("d/gone").unwrap();
     layer.file("d/x", &super::meta(0o644), &mut &b"x"[..]).unwrap();
-    let lone = Snapshot::empty().push(store::LayerRef::whole(layer.commit().unwrap()));
+    let lone = Snapshot::empty().push(layer.commit().unwrap());
     for snapshot in [Snapshot::empty(), lone, super::tree_of(&store, &["a", "b/c"])] {
         let mount = store.mount_read_only(&snapshot).unwrap();
         assert_eq!(listing_of_mount(&mount), listing(&store.view(&snapshot)));
@@ -205,14 +205,14 @@ fn volumes_keep_what_is_written_and_begin_with_their_seed() {
 
     let seed = super::tree_of(&store, &["a", "d/b"]);
     let owner = Owner { uid: 5, gid: 6 };
-    let seeded = store.seeded_cache_volume("other", &store.view(&seed), Some(owner)).unwrap();
+    let seeded = store.seeded_cache_volume(("other", 0), &store.view(&seed), Some(owner)).unwrap();
     let held = seeded.mount().unwrap();
     let mount = path_of(&held);
     assert_eq!(fs::metadata(&mount).unwrap().uid(), 5);
     assert_eq!(fs::metadata(mount.join("d/b")).unwrap().gid(), 6);
     fs::write(mount.join("a"), "changed").unwrap();
     assert_eq!(read(&store.view(&seed), "a"), "a", "layers must not change with a volume");
-    let again = store.seeded_cache_volume("other", &store.view(&seed), None).unwrap();
+    let again = store.seeded_cache_volume(("other", 0), &store.view(&seed), None).unwrap();
     assert!(!again.is_new());
     assert_eq!(fs::read_to_string(again.path().join("a")).unwrap(), "changed");
 }

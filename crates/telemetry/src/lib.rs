@@ -6,8 +6,10 @@
 
 mod lines;
 mod log;
+mod progress;
 mod trace;
 
 pub use lines::LineSplitter;
 pub use log::{Line, LogTail};
-pub use trace::{Change, Counts, Limits, Progress, Span, Trace};
+pub use progress::{Pace, Progress};
+pub use trace::{Change, Counts, Limits, Span, Trace};

@@ -7,7 +7,7 @@
 use crate::display::{End, Shown, View};
 use crate::look::Look;
 use crate::terminal::{FrameLine, Painter, Size};
-use crate::text::{clean, cut, duration, progress, step_name, width};
+use crate::text::{clean, cut, duration, moved_parts, progress, progress_parts, step_name, width};
 use crate::tree::{self, Row};
 use std::time::Duration;
 use telemetry::{Change, Span, Trace};
@@ -97,7 +97,7 @@ pub(crate) fn frame(
             lines.extend(log_tail(row, look, columns, log_lines));
         }
     }
-    lines.push(summary(trace, look, (hidden, columns), now.saturating_sub(began)));
+    lines.push(summary(trace, look, (hidden, columns), (began, now)));
     lines
 }
 
@@ -121,14 +121,16 @@ fn log_lines(rows: &[Row<'_>], room: usize) -> usize {
 
 fn step_line(row: &Row<'_>, look: &Look, columns: usize, now: u64) -> FrameLine {
     let time = duration(row.span.elapsed(now));
-    let moved = row.span.progress.filter(|_| row.span.is_running()).map(|p| progress(&p));
-    let mut right = moved.map_or_else(|| time.clone(), |moved| format!("{moved}  {time}"));
+    let parts = match row.span.progress {
+        Some(progress) if row.span.is_running() => progress_parts(&progress.at(now)),
+        _ => moved_parts(row.span),
+    };
     let left = width(&row.guide) + 2;
-    if left + width(&right) + 8 > columns {
-        right = time;
-    }
+    let name = step_name(&row.span.name);
+    let named = width(&name).clamp(7, (columns / 2).max(7));
+    let right = fitting(parts, &time, columns.saturating_sub(left + named + 1));
     let room = columns.saturating_sub(left + width(&right) + 1);
-    let name = cut(&step_name(&row.span.name), room);
+    let name = cut(&name, room);
     let plain = format!("{}? {name} {right}", row.guide);
     if width(&plain) > columns {
         let plain = cut(&plain, columns);
@@ -141,6 +143,18 @@ fn step_line(row: &Row<'_>, look: &Look, columns: usize, now: u64) -> FrameLine 
         look.paint.faint(&right)
     );
     FrameLine::new(&plain, painted)
+}
+
+/// As many parts of the progress as there is room for, the first ones first, and the time.
+fn fitting(mut parts: Vec<String>, time: &str, room: usize) -> String {
+    while !parts.is_empty() {
+        let right = format!("{}  {time}", parts.join(", "));
+        if width(&right) <= room {
+            return right;
+        }
+        parts.pop();
+    }
+    time.to_owned()
 }
 
 fn log_tail(row: &Row<'_>, look: &Look, columns: usize, count: usize) -> Vec<FrameLine> {
@@ -156,7 +170,13 @@ fn log_tail(row: &Row<'_>, look: &Look, columns: usize, count: usize) -> Vec<Fra
         .collect()
 }
 
-fn summary(trace: &Trace, look: &Look, cut_to: (usize, usize), elapsed: u64) -> FrameLine {
+/// The last line: how long, how many, and how far all of it is where not everything is shown.
+fn summary(
+    trace: &Trace,
+    look: &Look,
+    cut_to: (usize, usize),
+    (began, now): (u64, u64),
+) -> FrameLine {
     let (hidden, columns) = cut_to;
     let counts = trace.counts();
     let parts = [
@@ -166,9 +186,12 @@ fn summary(trace: &Trace, look: &Look, cut_to: (usize, usize), elapsed: u64) -> 
         (counts.failed, "failed"),
         (hidden, "not shown"),
     ];
-    let mut text = duration(elapsed);
+    let mut text = duration(now.saturating_sub(began));
     for (count, what) in parts.iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!(" · {count} {what}"));
+    }
+    if let Some(pace) = trace.pace(now).filter(|_| hidden > 0) {
+        text.push_str(&format!(" · {}", progress(&pace)));
     }
     let plain = cut(&text, columns);
     let painted = look.paint.faint(&plain);

@@ -6,12 +6,12 @@
 
 use crate::display::{End, Shown, View};
 use crate::look::Look;
-use crate::text::{clean, duration, progress, short_name, step_name};
+use crate::text::{clean, duration, moved_parts, progress, short_name, step_name};
 use protocol::{Outcome, SpanId};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::time::Duration;
-use telemetry::{Change, Line, Span, Trace};
+use telemetry::{Change, Line, Pace, Span, Trace};
 
 /// How often waiting lines are looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -23,6 +23,8 @@ const FLOOR_MAX: u64 = 10_000_000;
 const MAX_WAITING: usize = 2_000;
 /// How often the progress of one step is told.
 const PROGRESS_EVERY: u64 = 2_000_000;
+/// Most steps inside one step whose progress is told one by one.
+const MAX_TOLD: usize = 4;
 
 pub(crate) struct Plain {
     look: Look,
@@ -94,22 +96,37 @@ impl Plain {
         };
         let prefix = self.prefix(span.id);
         let name = short_name(&span.name);
-        let mut text = format!("{prefix} {name} {verdict} [{}]\n", duration(span.elapsed(*at)));
+        let mut text = format!("{prefix} {name} {verdict} [{}]", duration(span.elapsed(*at)));
+        for (index, part) in moved_parts(span).iter().enumerate() {
+            let _ = write!(text, "{} {part}", if index == 0 { "" } else { "," });
+        }
+        text.push('\n');
         for line in span.failure().unwrap_or_default().lines() {
             let _ = writeln!(text, "{prefix} {} {}", paint.red("!"), clean(line, false));
         }
         text
     }
 
-    fn progressed(&mut self, span: &Span, now: u64) -> Option<String> {
-        let told = self.told.get(&span.id).copied().unwrap_or(span.started);
+    /// Tells how far a step is, if that was not told just now. Many that run side by side are told as
+    /// one, by the step around them.
+    fn progressed(&mut self, trace: &Trace, span: &Span, now: u64) -> Option<(SpanId, String)> {
+        let around = span.parent.and_then(|parent| trace.span(parent));
+        let crowd = around.map(|around| (around, crowd(trace, around, now)));
+        let crowd = crowd.filter(|(_, paces)| paces.len() > MAX_TOLD);
+        let speaker = crowd.as_ref().map_or(span, |(around, _)| *around);
+        let told = self.told.get(&speaker.id).copied().unwrap_or(speaker.started);
         if now.saturating_sub(told) < PROGRESS_EVERY {
             return None;
         }
-        self.told.insert(span.id, now);
-        let text = progress(&span.progress?);
-        let time = duration(span.elapsed(now));
-        Some(format!("{} [{time}] | {text}\n", self.prefix(span.id)))
+        self.told.insert(speaker.id, now);
+        let text = match crowd {
+            None => progress(&span.progress?.at(now)),
+            Some((_, paces)) => {
+                format!("{} at once: {}", paces.len(), progress(&Pace::sum(paces)?))
+            }
+        };
+        let time = duration(speaker.elapsed(now));
+        Some((speaker.id, format!("{} [{time}] | {text}\n", self.prefix(speaker.id))))
     }
 
     /// Queues text of a step; only output of a running step takes the floor.
@@ -155,6 +172,12 @@ impl Plain {
     }
 }
 
+/// How far everything is that runs right inside a step.
+fn crowd(trace: &Trace, around: &Span, now: u64) -> Vec<Pace> {
+    let running = trace.children(around).filter(|span| span.is_running());
+    running.filter_map(|span| Some(span.progress?.at(now))).collect()
+}
+
 impl View for Plain {
     fn change(&mut self, trace: &Trace, change: &Change, now: u64, out: &mut String) {
         let (Change::Started(id)
@@ -186,8 +209,9 @@ impl View for Plain {
                 self.say(*id, text, true, now, out);
             }
             Change::Progressed(_) => {
-                let text = self.progressed(span, now).unwrap_or_default();
-                self.say(*id, text, false, now, out);
+                if let Some((speaker, text)) = self.progressed(trace, span, now) {
+                    self.say(speaker, text, false, now, out);
+                }
             }
             Change::Ended(_, lines) => {
                 let text = self.lines(span, lines) + &self.ended(span);

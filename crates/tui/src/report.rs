@@ -2,7 +2,7 @@
 
 use crate::display::{End, Shown, View};
 use crate::look::Look;
-use crate::text::{duration, short_name};
+use crate::text::{duration, progress, short_name};
 use crate::tree;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -47,7 +47,11 @@ impl View for Report {
         let names: Vec<String> = steps
             .iter()
             .take(MAX_NAMES)
-            .map(|span| format!("{} ({})", short_name(&span.name), duration(span.elapsed(now))))
+            .map(|span| {
+                let far = span.progress.map(|far| progress(&far.at(now)) + ", ");
+                let (name, time) = (short_name(&span.name), duration(span.elapsed(now)));
+                format!("{name} ({}{time})", far.unwrap_or_default())
+            })
             .collect();
         out.push_str(&names.join(", "));
         if steps.len() > MAX_NAMES {

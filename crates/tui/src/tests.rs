@@ -214,8 +214,23 @@ fn plain_tells_progress_of_long_work() {
     let (text, _) = play(settings(Mode::Plain, 1), &events, false);
     insta::assert_snapshot!(text, @r#"
     1   : debian.fetch
-    1   : [2.1s] | 20.0 MB / 45.0 MB, 10.0 MB/s
-    1   : debian.fetch DONE [4.0s]
+    1   : [2.1s] | 20.0 MB / 45.0 MB, 10.5 MB/s, 2s left
+    1   : debian.fetch DONE [4.0s] 30.0 MB, 7.5 MB/s
+    "#);
+}
+
+#[test]
+fn plain_tells_the_progress_of_many_as_one() {
+    let mut events = vec![start(1, None, "pull", 0)];
+    events.extend((2..12).map(|id| start(id, Some(1), "layer", 0)));
+    for at in 0..5 {
+        events.extend((2..12).map(|id| progress(id, at * 1_000_000, at * SECOND)));
+    }
+    let (text, _) = play(settings(Mode::Plain, 1), &events, false);
+    let told: Vec<&str> = text.lines().filter(|line| line.contains('|')).collect();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    1   : [2.0s] | 10 at once: 11.0 MB / 450.0 MB, 10.0 MB/s, 43s left
+    1   : [4.0s] | 10 at once: 31.0 MB / 450.0 MB, 10.0 MB/s, 41s left
     "#);
 }
 
@@ -347,6 +362,53 @@ fn a_frame_of_many_steps_stays_on_the_screen() {
 }
 
 #[test]
+fn a_frame_of_many_downloads_says_how_far_all_of_them_are() {
+    let mut events = vec![start(1, None, "pull", 0)];
+    for id in 2..42 {
+        events.push(start(id, Some(1), "layer", 0));
+        events.push(progress(id, 0, 0));
+        events.push(progress(id, 1_000_000, SECOND));
+    }
+    insta::assert_snapshot!(draw(&events, 100, 5, SECOND), @r#"
+    ├╴◐ layer 1.0 MB / 45.0 MB, 1.0 MB/s, 44s left  1.0s
+    ├╴◐ layer 1.0 MB / 45.0 MB, 1.0 MB/s, 44s left  1.0s
+    ╰╴◐ layer 1.0 MB / 45.0 MB, 1.0 MB/s, 44s left  1.0s
+    1.0s · 41 running · 38 not shown · 40.0 MB / 1.8 GB, 40.0 MB/s, 44s left
+    "#);
+}
+
+#[test]
+fn what_was_moved_is_told_at_the_end() {
+    let events = [
+        start(1, None, "pull", 0),
+        progress(1, 10_000_000, SECOND),
+        progress(1, 45_000_000, 2 * SECOND),
+        end(1, Outcome::Done, 4 * SECOND),
+        start(2, None, "push", 4 * SECOND),
+        progress(2, 10_000_000, 5 * SECOND),
+        end(2, Outcome::Failed("no".into()), 6 * SECOND),
+    ];
+    insta::assert_snapshot!(play(settings(Mode::Plain, 1), &events, true).0, @r#"
+    1   : pull
+    1   : [2.0s] | 45.0 MB / 45.0 MB, 35.0 MB/s
+    1   : pull DONE [4.0s] 45.0 MB, 11.2 MB/s
+    2   : push
+    2   : push ERROR [2.0s]
+    2   : ! no
+    "#);
+    let (text, _) = play(settings(Mode::Live, 1), &events, true);
+    insta::assert_snapshot!(text.rsplit_once("^[J").unwrap().1, @r#"
+    ✔ pull 45.0 MB, 11.2 MB/s  4.0s
+    ✘ push 2.0s ERROR
+    ! no
+    "#);
+    insta::assert_snapshot!(draw(&events[..4], 60, 5, 4 * SECOND), @r#"
+    ✔ pull 45.0 MB, 11.2 MB/s  4.0s
+    4.0s · 1 done
+    "#);
+}
+
+#[test]
 fn dots_and_failures() {
     insta::assert_snapshot!(play(settings(Mode::Dots, 0), &failing(), true).0, @r#"
     ..
@@ -389,7 +451,7 @@ fn report_gives_signs_of_life_and_a_tree() {
     display.tick(62 * SECOND);
     display.finish(false, 62 * SECOND);
     insta::assert_snapshot!(buffer.text(), @r#"
-    [ci-tool] 1m2s elapsed · running: container.from (1m2s), fetch packages (1m2s), container.withExec (1m2s)
+    [ci-tool] 1m2s elapsed · running: container.from (1m2s), fetch packages (12.3 MB / 45.0 MB, 0 B/s, 1m2s), container.withExec (1m2s)
     ◐ container.from(address: "deb://bookworm+python3") 1m2s
     ├╴◐ fetch packages 1m2s
     ╰╴✔ unpack 1.0s

@@ -1,8 +1,13 @@
 //! Text for people: durations, sizes, and foreign text made safe to print.
 
-use std::fmt::Write as _;
+use protocol::{Outcome, Unit};
+use telemetry::{Pace, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Items are counted by the second from this many on; fewer are told one by one.
+const FAST: u64 = 10;
+/// Work of fewer microseconds has no rate worth reading.
+const SHORT: u64 = 100_000;
 /// Longest string literal in the name of a step.
 const MAX_LITERAL_CHARS: usize = 256;
 
@@ -150,20 +155,57 @@ pub(crate) fn short_name(name: &str) -> String {
     clean(&name[..end], false)
 }
 
-/// `12.3 MB / 45.0 MB, 4.1 MB/s`, `3 / 17`.
-pub(crate) fn progress(progress: &telemetry::Progress) -> String {
-    let amount = |count| match progress.unit {
-        protocol::Unit::Bytes => bytes(count),
-        protocol::Unit::Items => count.to_string(),
+/// `12.3 MB / 45.0 MB, 4.1 MB/s, 8s left`, `3 / 17`.
+pub(crate) fn progress(pace: &Pace) -> String {
+    progress_parts(pace).join(", ")
+}
+
+/// The parts of a progress, what matters most first.
+pub(crate) fn progress_parts(pace: &Pace) -> Vec<String> {
+    let done = amount(pace.unit, pace.done);
+    let mut parts = vec![match pace.total {
+        Some(total) => format!("{done} / {}", amount(pace.unit, total)),
+        None => done,
+    }];
+    if let Some(rate) = pace.rate.filter(|rate| pace.unit == Unit::Bytes || *rate >= FAST) {
+        parts.push(format!("{}/s", amount(pace.unit, rate)));
+        let seconds = pace.left().map(|micros| micros / 1_000_000).filter(|seconds| *seconds > 0);
+        parts.extend(seconds.map(|seconds| format!("{} left", rough(seconds))));
+    }
+    parts
+}
+
+/// What a step that ended well has moved, `45.0 MB` and `11.2 MB/s`. Nothing where no bytes were
+/// counted.
+pub(crate) fn moved_parts(span: &Span) -> Vec<String> {
+    let Some((at, Outcome::Done)) = &span.ended else { return vec![] };
+    let pace = span.progress.map(|progress| progress.at(*at));
+    let Some(pace) = pace.filter(|pace| pace.unit == Unit::Bytes && pace.done > 0) else {
+        return vec![];
     };
-    let mut text = amount(progress.done);
-    if let Some(total) = progress.total {
-        let _ = write!(text, " / {}", amount(total));
+    let mut parts = vec![bytes(pace.done)];
+    let micros = span.elapsed(*at);
+    if micros >= SHORT {
+        let rate = u128::from(pace.done) * 1_000_000 / u128::from(micros);
+        parts.push(format!("{}/s", bytes(u64::try_from(rate).unwrap_or(u64::MAX))));
     }
-    if let (protocol::Unit::Bytes, Some(rate)) = (progress.unit, progress.rate()) {
-        let _ = write!(text, ", {}/s", bytes(rate));
+    parts
+}
+
+fn amount(unit: Unit, count: u64) -> String {
+    match unit {
+        Unit::Bytes => bytes(count),
+        Unit::Items => count.to_string(),
     }
-    text
+}
+
+/// `8s`, `2m5s`, `3h10m`.
+fn rough(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m{seconds}s"),
+        (hours, minutes, _) => format!("{hours}h{minutes}m"),
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +229,22 @@ mod tests {
     fn writes_sizes() {
         let sizes: Vec<_> = [0, 999, 1000, 34_500_000, 999_999].map(bytes).into();
         assert_eq!(sizes, ["0 B", "999 B", "1.0 kB", "34.5 MB", "1.0 MB"]);
+    }
+
+    #[test]
+    fn writes_progress() {
+        let check = |done, total, unit, rate, expected| {
+            assert_eq!(progress(&Pace { done, total, unit, rate }), expected);
+        };
+        check(12_300_000, None, Unit::Bytes, None, "12.3 MB");
+        check(12_300_000, Some(45_000_000), Unit::Bytes, None, "12.3 MB / 45.0 MB");
+        check(10, Some(90), Unit::Bytes, Some(10), "10 B / 90 B, 10 B/s, 8s left");
+        check(0, Some(7_500), Unit::Bytes, Some(60), "0 B / 7.5 kB, 60 B/s, 2m5s left");
+        check(0, Some(11_400), Unit::Bytes, Some(1), "0 B / 11.4 kB, 1 B/s, 3h10m left");
+        check(90, Some(90), Unit::Bytes, Some(10), "90 B / 90 B, 10 B/s");
+        check(5, Some(9), Unit::Bytes, Some(0), "5 B / 9 B, 0 B/s");
+        check(3, Some(17), Unit::Items, Some(2), "3 / 17");
+        check(3_000, Some(90_000), Unit::Items, Some(1_500), "3000 / 90000, 1500/s, 58s left");
     }
 
     #[test]

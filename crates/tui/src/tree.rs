@@ -4,7 +4,7 @@
 
 use crate::display::{End, Shown};
 use crate::look::Look;
-use crate::text::{clean, duration, step_name};
+use crate::text::{clean, duration, moved_parts, step_name};
 use protocol::{Outcome, SpanId};
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -137,6 +137,8 @@ fn line(span: &Span, look: &Look, now: u64) -> String {
         Some(Outcome::Cancelled) => look.paint.faint(" CANCELLED"),
         Some(Outcome::Done) | None => String::new(),
     };
-    let time = look.paint.faint(&duration(span.elapsed(now)));
-    format!("{} {} {time}{verdict}", look.icon(span), step_name(&span.name))
+    let time = duration(span.elapsed(now));
+    let moved = moved_parts(span).join(", ");
+    let right = if moved.is_empty() { time } else { format!("{moved}  {time}") };
+    format!("{} {} {}{verdict}", look.icon(span), step_name(&span.name), look.paint.faint(&right))
 }

@@ -29,6 +29,7 @@ fn another_version_is_refused_with_a_hint() {
             refused["message"].as_str().is_some_and(|text| text.contains("version")),
             "{answer}"
         );
+        assert_eq!(refused["engine"]["version"], protocol::VERSION, "{answer}");
         assert!(refused["hints"].as_array().is_some_and(|hints| !hints.is_empty()), "{answer}");
     }
     let hello = json!({"wire": protocol::WIRE_VERSION, "version": protocol::VERSION, "purpose": {"query": {}}});

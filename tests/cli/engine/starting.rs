@@ -94,19 +94,6 @@ fn its_files_are_the_users_own() {
 }
 
 #[test]
-fn a_state_folder_of_another_format_is_refused() {
-    let state = State::new();
-    state.cli(["core", "version"]).run().ok();
-    state.stop();
-    let format = state.store().join("FORMAT");
-    assert!(format.exists(), "the folder carries its version");
-    std::fs::write(&format, "999999\n").unwrap();
-    let output = state.cli(["core", "version"]).run();
-    assert!(!output.status.success(), "{output:#?}");
-    assert!(output.stderr.contains("999999") || output.stderr.contains("version"), "{output:#?}");
-}
-
-#[test]
 fn cold_start_is_quick() {
     // The figure proper is in the benchmarks; this only catches a start that waits for something.
     let state = State::new();

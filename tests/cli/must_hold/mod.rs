@@ -1,10 +1,18 @@
 //! What must hold whatever happens. Each loop makes `testkit::rounds` rounds and prints its seed.
 
 mod cancels;
+mod crash;
 mod crashes;
+mod damage;
+mod disk_full;
+mod gc;
+mod hostile_images;
 mod isolation;
 mod limits;
 mod paths;
+mod power;
 mod programs;
+mod registries;
 mod requests;
 mod streams;
+mod workload;

@@ -1,6 +1,6 @@
 //! The functions of the API that work, type by type, and the list of those that do not yet.
 
-use graph::{CallRecord, Digest, Error, Graph, Memo};
+use graph::{CallRecord, Digest, Error, Graph, Memo, Remembered};
 use protocol::schema::{Argument, Field, Schema, TypeKind};
 use std::fmt::Write as _;
 use std::io;
@@ -94,7 +94,7 @@ impl Memo for Nothing {
         None
     }
 
-    fn put_action(&self, _: Digest, _: Vec<u8>) {}
+    fn put_action(&self, _: Digest, _: Remembered) {}
 
     fn remove_action(&self, _: &Digest) {}
 

@@ -1,19 +1,24 @@
-//! `Container.from`: starts from an image.
+//! `Container.from` and `Container.import`: starts from an image.
 
-use super::Container;
 use super::config::set;
+use super::ports::ExposedPort;
+use super::{Config, Container};
 use crate::debian::Address;
+use crate::file::File;
+use crate::image::{Base, Pulled, Reach};
 use crate::service::Service;
 use crate::services::Services;
 use crate::tree::Tree;
 use graph::{Args, Builder, Context, Enum, Op, Ref};
+use image::ImageConfig;
 use protocol::{Error, ErrorKind};
+use std::sync::Arc;
 
 /// Search path of a Debian image.
 const DEBIAN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 pub(super) fn install(builder: &mut Builder) {
-    builder.install::<From>();
+    builder.install::<From>().install::<Import>().install::<ImageRef>();
 }
 
 /// How a registry is spoken to.
@@ -28,11 +33,12 @@ pub(crate) enum RegistryProtocol {
 /// Starts from an image: its root file system replaces the container's, its configuration is added.
 #[derive(Args)]
 struct From {
-    /// Where the image is. `deb://bookworm+python3` assembles one from Debian packages.
+    /// Where the image is: `[registry/]repository[:tag][@digest]`, or `deb://bookworm+python3`, which
+    /// assembles one from Debian packages.
     address: String,
     /// A service that is the registry.
     registry_service: Option<Ref<Service>>,
-    /// How to speak to the registry.
+    /// How to speak to the registry; without a word encrypted, or plain on this very machine.
     protocol: Option<RegistryProtocol>,
     /// Accept any certificate of the registry.
     #[arg(default = "false", name = "insecureSkipTLSVerify")]
@@ -48,32 +54,139 @@ impl Op for From {
         let registry = self.registry_service.is_some()
             || self.protocol.is_some()
             || self.insecure_skip_tls_verify;
-        let address = match Address::parse(&self.address)? {
-            Some(address) if !registry => address,
-            Some(_) => {
-                return Err(Error::user(
-                    "a `deb://` image comes from no registry: leave out its settings",
-                ));
-            }
-            None => return Err(no_registries(&self.address)),
+        let services = cx.get::<Services>()?;
+        let Some(address) = Address::parse(&self.address)? else {
+            refuse_service(self.registry_service.as_ref())?;
+            let reach = reach(self.protocol, self.insecure_skip_tls_verify);
+            let access = services.images.access(&container.auths, cx);
+            let pulled = services
+                .images
+                .pull(&access, (&self.address, reach), &container.platform, cx)
+                .await?;
+            return Ok(container.with_image(pulled));
         };
+        if registry {
+            return Err(Error::user(
+                "a `deb://` image comes from no registry: leave out its settings",
+            ));
+        }
         if &*container.platform != crate::platform::current() {
             let message =
                 format!("a `deb://` image for {} cannot be made here", container.platform);
             return Err(Error::user(message));
         }
-        let services = cx.get::<Services>()?;
         let image = services.debian.image(&address, cx).await?;
         let mut changed = container.with_config(|config| {
             set(&mut config.env, "PATH", DEBIAN_PATH.to_owned());
         });
         changed.rootfs = Tree::settled(image.identity, image.snapshot);
+        changed.base = None;
         Ok(changed)
     }
 }
 
-fn no_registries(address: &str) -> Error {
-    let message = format!("image `{address}`: images from registries are not implemented yet");
-    Error::new(ErrorKind::NotImplemented, message)
-        .with_hint("start from Debian packages, e.g. deb://bookworm or deb://bookworm+python3")
+/// How a registry is to be spoken with.
+pub(super) fn reach(protocol: Option<RegistryProtocol>, insecure: bool) -> Reach {
+    let protocol = protocol.map(|protocol| match protocol {
+        RegistryProtocol::Https => registry::Protocol::Https,
+        RegistryProtocol::Http => registry::Protocol::Http,
+    });
+    Reach { protocol, insecure }
+}
+
+pub(super) fn refuse_service(service: Option<&Ref<Service>>) -> Result<(), Error> {
+    match service {
+        None => Ok(()),
+        Some(_) => {
+            let message = "`registryService` is not implemented yet";
+            Err(Error::new(ErrorKind::NotImplemented, message))
+        }
+    }
+}
+
+/// Starts from an image in a file: an OCI layout as a tar, or what `docker save` writes.
+#[derive(Args)]
+struct Import {
+    /// The file, compressed or not.
+    source: Ref<File>,
+    /// Which image, where the file holds several.
+    #[arg(default = "\"\"")]
+    tag: String,
+}
+
+impl Op for Import {
+    type Parent = Container;
+    type Output = Container;
+    const NAME: &'static str = "import";
+
+    async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
+        let pulled = crate::image::import(&self.source, &self.tag, &container.platform, cx).await?;
+        Ok(container.with_image(pulled))
+    }
+}
+
+/// The full name of the image that the container began from, with its digest.
+#[derive(Args)]
+struct ImageRef {}
+
+impl Op for ImageRef {
+    type Parent = Container;
+    type Output = String;
+    const NAME: &'static str = "imageRef";
+
+    async fn run(&self, container: &Container, _: &Context) -> Result<String, Error> {
+        match &container.image_ref {
+            Some(reference) => Ok(reference.to_string()),
+            None => Err(Error::user(
+                "the container is no image of a registry, or its configuration was changed since",
+            )),
+        }
+    }
+}
+
+impl Container {
+    /// This container with an image as its root, and what the image says added to its configuration.
+    fn with_image(&self, image: Pulled) -> Self {
+        let mut changed = self.with_config(|config| config.add(&image.config));
+        changed.rootfs = image.tree;
+        changed.image_ref = image.reference.map(Arc::from);
+        changed.base = Some(Arc::new(base(image.config)));
+        changed
+    }
+}
+
+/// What is kept of an image for the image that is made from it.
+fn base(image: ImageConfig) -> Base {
+    Base {
+        created: image.created,
+        author: image.author,
+        os_version: image.platform.os_version,
+        history: image.history,
+        diff_ids: image.rootfs.diff_ids,
+    }
+}
+
+impl Config {
+    /// Takes over what an image says. Variables, labels and ports that were set before stay unless the
+    /// image has the same.
+    fn add(&mut self, image: &ImageConfig) {
+        let image = &image.config;
+        for variable in &image.env {
+            let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
+            if !name.is_empty() {
+                set(&mut self.env, name, value.to_owned());
+            }
+        }
+        for (name, value) in &image.labels {
+            set(&mut self.labels, name, value.clone());
+        }
+        for port in image.exposed_ports.keys().filter_map(|text| ExposedPort::parse(text)) {
+            self.expose(port);
+        }
+        self.workdir.clone_from(&image.working_dir);
+        self.user.clone_from(&image.user);
+        self.entrypoint.clone_from(&image.entrypoint);
+        self.default_args.clone_from(&image.cmd);
+        self.other.clone_from(&image.other);
+    }
 }

@@ -3,26 +3,34 @@
 //! The value is plain data and cheap to clone. Which tree a path belongs to (the root or a mount) is
 //! decided by [`Container::locate`] alone; every field that reads or writes a path goes through it.
 
+mod annotations;
 mod config;
 mod exec;
 mod files;
 mod from;
 mod mounts;
 mod outcome;
+mod ports;
+mod publish;
 mod run;
 mod streams;
+mod volumes;
 
-use crate::cache_volume::CacheVolume;
+use crate::cache_volume::CacheSharingMode;
 use crate::directory::Directory;
 use crate::edit::Edit;
 use crate::expand::expand;
 use crate::file::File;
+use crate::image::{Auth, Base};
+use crate::owner::OwnerSpec;
 use crate::paths;
 use crate::services::Services;
 use crate::tree::Tree;
-use graph::{Builder, Object};
+use graph::{Builder, Extensions, Object};
 use outcome::Outcome;
+use ports::ExposedPort;
 use protocol::Error;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Search path where a container sets none.
@@ -38,6 +46,14 @@ pub struct Container {
     mounts: Vec<MountPoint>,
     /// Of the last command, if one has run.
     last: Option<Arc<Outcome>>,
+    /// The image it began from.
+    base: Option<Arc<Base>>,
+    /// The full name of that image, as long as the configuration is still the image's.
+    image_ref: Option<Arc<str>>,
+    /// What the manifest of an image made from it will say.
+    annotations: Vec<(String, String)>,
+    /// Logins for registries; no part of any cache key.
+    auths: Vec<Auth>,
 }
 
 /// What an image says about running it.
@@ -49,6 +65,9 @@ struct Config {
     entrypoint: Vec<String>,
     default_args: Vec<String>,
     labels: Vec<(String, String)>,
+    ports: Vec<ExposedPort>,
+    /// What only some programs know, as an image brought it: health checks, volumes and so on.
+    other: BTreeMap<String, serde_json::Value>,
 }
 
 /// Something mounted over the root file system.
@@ -69,12 +88,21 @@ enum MountSource {
         tree: Tree,
         name: String,
     },
-    Cache {
-        volume: Arc<CacheVolume>,
-    },
+    Cache(CacheMount),
     Temporary {
         size: Option<u64>,
     },
+}
+
+/// A cache volume as it is mounted.
+#[derive(Clone)]
+struct CacheMount {
+    key: String,
+    sharing: CacheSharingMode,
+    /// What an empty volume starts with.
+    seed: Option<Tree>,
+    /// Who owns a new volume; none leaves what it starts with as it is.
+    owner: Option<OwnerSpec>,
 }
 
 /// Where a path of the container is kept.
@@ -85,19 +113,36 @@ enum Place<'a> {
 
 impl Object for Container {
     const TYPE: &'static str = "Container";
+
+    fn is_whole(&self, extensions: &Extensions) -> bool {
+        extensions.get::<Services>().is_none_or(|services| !self.is_lost(services))
+    }
 }
 
 /// Adds the fields of `Container`.
 pub(crate) fn install(builder: &mut Builder) {
+    annotations::install(builder);
     config::install(builder);
     exec::install(builder);
     files::install(builder);
     from::install(builder);
     mounts::install(builder);
+    ports::install(builder);
+    publish::install(builder);
     streams::install(builder);
 }
 
 impl Container {
+    /// Whether something that it is made of was found missing or damaged.
+    fn is_lost(&self, services: &Services) -> bool {
+        let mounts = self.mounts.iter().filter_map(|mount| match &mount.source {
+            MountSource::Directory(tree) | MountSource::File { tree, .. } => Some(tree),
+            _ => None,
+        });
+        mounts.chain([&self.rootfs]).any(|tree| tree.is_lost(services))
+            || self.last.as_ref().is_some_and(|outcome| outcome.is_lost(&services.store))
+    }
+
     /// An empty container for a platform.
     pub(crate) fn scratch(platform: &str) -> Self {
         Self {
@@ -106,12 +151,17 @@ impl Container {
             config: Arc::new(Config::default()),
             mounts: vec![],
             last: None,
+            base: None,
+            image_ref: None,
+            annotations: vec![],
+            auths: vec![],
         }
     }
 
     fn with_config(&self, change: impl FnOnce(&mut Config)) -> Self {
         let mut changed = self.clone();
         change(Arc::make_mut(&mut changed.config));
+        changed.image_ref = None;
         changed
     }
 
@@ -213,7 +263,7 @@ impl MountSource {
     /// Why a path in this mount can be neither read nor written from outside.
     fn unreadable(&self, path: &str) -> Error {
         match self {
-            Self::Cache { .. } => Error::user(format!("{path}: cannot retrieve path from cache")),
+            Self::Cache(_) => Error::user(format!("{path}: cannot retrieve path from cache")),
             _ => Error::user(format!("{path}: cannot retrieve path from tmpfs")),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Mounting over a path replaces what was mounted there or below it: mounts do not stack.
 
+use super::CacheMount;
 use super::{Container, MountPoint, MountSource};
 use crate::cache_volume::{CacheSharingMode, CacheVolume};
 use crate::directory::Directory;
@@ -12,7 +13,7 @@ use crate::paths;
 use crate::services::Services;
 use crate::tree::Tree;
 use graph::{Args, Builder, Context, Op, Ref};
-use protocol::{Error, ErrorKind};
+use protocol::Error;
 
 pub(super) fn install(builder: &mut Builder) {
     builder
@@ -113,7 +114,7 @@ struct WithMountedCache {
     /// Replace `$VAR` and `${VAR}` in the path by the container's variables.
     #[arg(default = "false")]
     expand: bool,
-    /// `user[:group]` that owns the volume's root.
+    /// `user[:group]` that owns a new volume and all that it starts with.
     #[arg(default = "\"\"")]
     owner: String,
     /// Where.
@@ -123,7 +124,7 @@ struct WithMountedCache {
     sharing: CacheSharingMode,
     /// What an empty volume starts with.
     source: Option<Ref<Directory>>,
-    /// Give the volume's root to the container's user instead.
+    /// Give a new volume to the container's user instead.
     #[arg(default = "false")]
     inherit_owner: bool,
 }
@@ -133,23 +134,26 @@ impl Op for WithMountedCache {
     type Output = Container;
     const NAME: &'static str = "withMountedCache";
 
-    async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
-        let missing = |what: &str| {
-            let message = format!("`{what}` of withMountedCache is not implemented yet");
-            Err(Error::new(ErrorKind::NotImplemented, message))
-        };
-        if self.sharing != CacheSharingMode::Shared {
-            return missing("sharing");
-        }
-        if self.source.is_some() {
-            return missing("source");
-        }
-        if !self.owner.is_empty() || self.inherit_owner {
-            return missing("owner");
-        }
+    async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
+        let services = cx.get::<Services>()?;
         let path = container.mount_path(&self.path, self.expand)?;
-        let source = MountSource::Cache { volume: self.cache.arc() };
-        Ok(container.mounted(path, source, false))
+        // What the mount says goes before what the volume says.
+        let sharing = match self.sharing {
+            CacheSharingMode::Shared => self.cache.sharing,
+            given => given,
+        };
+        let seed = self.source.as_deref().or(self.cache.source.as_deref());
+        let seed = match seed {
+            Some(source) => Some(source.as_tree(services).await?),
+            None => None,
+        };
+        let named = match &self.owner[..] {
+            "" if !self.inherit_owner => &self.cache.owner[..],
+            given => given,
+        };
+        let owner = container.mount_owner(named, self.inherit_owner, cx).await?;
+        let cache = CacheMount { key: self.cache.key.clone(), sharing, seed, owner };
+        Ok(container.mounted(path, MountSource::Cache(cache), false))
     }
 }
 

@@ -3,7 +3,7 @@
 use protocol::Error;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
-use store::{BlobId, BlobWriter, Snapshot, Store};
+use store::{BlobId, BlobPin, BlobWriter, Needs, Snapshot, Store};
 
 /// Longest stream that is kept; past it the exec succeeds and reading the stream is an error.
 pub(super) const MAX_STREAM_BYTES: u64 = 128 << 20;
@@ -13,12 +13,15 @@ const MAX_INLINE_BYTES: usize = 16 << 10;
 pub(super) const MAX_ERROR_BYTES: usize = 102_400;
 
 /// Streams and exit code of a command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) exit_code: i32,
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
     pub(super) combined: Combined,
+    /// Keeps long streams on disk.
+    #[serde(skip)]
+    pub(super) pins: Vec<BlobPin>,
 }
 
 /// What an exec is remembered by.
@@ -28,6 +31,33 @@ pub(super) struct Record {
     /// Trees of the mounted directories and files, in the order of the mounts that have one.
     pub(super) mounts: Vec<Snapshot>,
     pub(super) outcome: Outcome,
+}
+
+impl Record {
+    /// The record with all it names kept on disk; none if something is gone.
+    pub(super) fn pinned(mut self, store: &Store) -> Option<Self> {
+        self.rootfs = store.pin(&self.rootfs)?;
+        self.mounts = self.mounts.iter().map(|tree| store.pin(tree)).collect::<Option<_>>()?;
+        let streams = [&self.outcome.stdout, &self.outcome.stderr];
+        let blobs = streams.into_iter().filter_map(Stream::blob).map(|id| store.pin_blob(id));
+        self.outcome.pins = blobs.collect::<Option<_>>()?;
+        Some(self)
+    }
+
+    /// What the record is worth nothing without.
+    pub(super) fn needs(&self) -> Needs {
+        let trees = self.mounts.iter().fold(Needs::new().snapshot(&self.rootfs), Needs::snapshot);
+        let streams = [&self.outcome.stdout, &self.outcome.stderr];
+        streams.into_iter().filter_map(Stream::blob).fold(trees, Needs::blob)
+    }
+}
+
+impl Outcome {
+    /// Whether a stream was found missing or damaged.
+    pub(super) fn is_lost(&self, store: &Store) -> bool {
+        let streams = [&self.stdout, &self.stderr];
+        streams.into_iter().filter_map(Stream::blob).any(|id| store.is_lost_blob(id))
+    }
 }
 
 /// One captured stream.
@@ -64,11 +94,11 @@ pub(super) struct Capture {
 struct Tail(Vec<u8>);
 
 impl Stream {
-    /// Whether what the record names is still on disk.
-    pub(super) fn is_present(&self, store: &Store) -> bool {
+    /// The blob that it is in.
+    pub(super) fn blob(&self) -> Option<&BlobId> {
         match self {
-            Self::Blob(id) => store.open_blob(id).is_ok(),
-            _ => true,
+            Self::Blob(id) => Some(id),
+            _ => None,
         }
     }
 
@@ -78,9 +108,8 @@ impl Stream {
             Self::Inline(bytes) => bytes.clone(),
             Self::Blob(id) => {
                 let mut bytes = Vec::new();
-                let mut file = store.open_blob(id)?;
-                let read = file.read_to_end(&mut bytes);
-                read.map_err(|error| Error::environment(format!("cannot read {name}: {error}")))?;
+                let read = store.read_blob(id)?.read_to_end(&mut bytes);
+                read.map_err(store::Error::from_read(name))?;
                 bytes
             }
             Self::TooLong(size) => {
@@ -179,6 +208,11 @@ impl Tail {
 
 fn write(blob: &mut BlobWriter, bytes: &[u8]) -> Result<(), Error> {
     use std::io::Write;
-    blob.write_all(bytes)
-        .map_err(|error| Error::environment(format!("cannot keep the output: {error}")))
+    blob.write_all(bytes).map_err(|error| {
+        let told = Error::environment(format!("cannot keep the output: {error}"));
+        match error.kind() {
+            std::io::ErrorKind::StorageFull => told.with_hint(store::Full::HINT),
+            _ => told,
+        }
+    })
 }

@@ -5,16 +5,18 @@
 
 use super::exec::ReturnType;
 use super::outcome::{Capture, Combined, Outcome, Record};
-use super::{Container, DEFAULT_PATH, MountSource, Place};
+use super::volumes::{self, OpenVolume};
+use super::{Container, DEFAULT_PATH, MountPoint, MountSource, Place};
 use crate::edit::Edit;
 use crate::owner::{self, Identity, OwnerSpec};
 use crate::services::Services;
 use crate::tree::Tree;
-use graph::{Context, Span};
+use graph::{Context, Hold, Remembered, Span};
 use protocol::{Digest, Error, ErrorKind, ExecFailure, LogStream};
 use sandbox::{Spec, Stdin, User};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Scratch, Snapshot, Target, TargetKind};
+use store::{Full, RunWatch, Scratch, Snapshot, Target, TargetKind, Volume};
+use tokio::sync::oneshot;
 
 /// Raised when a change here alters what a command observes or what a record holds.
 const EXEC_VERSION: u64 = 1;
@@ -44,11 +46,15 @@ pub(super) async fn run(
     let key = action(container, &command, &services).await?;
     let usable = {
         let services = services.clone();
-        move |bytes: &[u8]| decode(bytes).is_some_and(|record| is_present(&record, &services))
+        move |bytes: &[u8]| decode(bytes)?.pinned(&services.store).map(Hold::new)
     };
     let work = perform(container.clone(), command, services.clone(), cx.span().clone());
     let bytes = cx.action(key, &usable, work).await?;
-    let record = decode(&bytes).ok_or_else(|| Error::internal("an exec record cannot be read"))?;
+    // What came of the action is held, so that nothing of it can have gone meanwhile.
+    let record = decode(&bytes).and_then(|record| record.pinned(&services.store));
+    // Unless it was found damaged just now, and is lost.
+    let lost = || Error::new(ErrorKind::Lost, "what the command left is lost");
+    let record = record.ok_or_else(lost)?;
     Ok(after(container, key, record))
 }
 
@@ -84,7 +90,10 @@ async fn action(
             MountSource::File { tree, name } => {
                 digest.text("file").text(name).digest(&tree.identity(services).await?)
             }
-            MountSource::Cache { volume } => digest.text("cache").text(&volume.key),
+            MountSource::Cache(cache) => {
+                digest.text("cache").text(&cache.key);
+                volumes::digest_into(cache, &mut digest, services).await?
+            }
             MountSource::Temporary { size } => digest.text("tmpfs").number(size.unwrap_or(0)),
         };
     }
@@ -100,14 +109,6 @@ fn list(digest: &mut protocol::DigestBuilder, items: &[String]) {
 
 fn decode(bytes: &[u8]) -> Option<Record> {
     postcard::from_bytes(bytes).ok()
-}
-
-fn is_present(record: &Record, services: &Services) -> bool {
-    services.store.has(&record.rootfs)
-        && record.mounts.iter().all(|snapshot| services.store.has(snapshot))
-        && [&record.outcome.stdout, &record.outcome.stderr]
-            .iter()
-            .all(|stream| stream.is_present(&services.store))
 }
 
 /// The container value after the command: trees are known by the action that made them.
@@ -139,6 +140,12 @@ fn part(key: Digest, name: &str) -> Digest {
 struct Workspace {
     root: Option<Scratch>,
     mounts: Vec<MountWork>,
+    /// Cache volumes, and the right to use them.
+    volumes: Vec<OpenVolume>,
+    /// Trees that are mounted and cannot be changed.
+    trees: Vec<Snapshot>,
+    /// Last, so that who waits for it finds all the rest gone.
+    _gone: Option<oneshot::Sender<()>>,
 }
 
 /// One mount while the command runs.
@@ -155,8 +162,8 @@ async fn perform(
     command: Command,
     services: Arc<Services>,
     span: Span,
-) -> Result<Vec<u8>, Error> {
-    let prepared = prepare(&container, &command, &services).await?;
+) -> Result<Remembered, Error> {
+    let prepared = prepare(&container, &command, &services, &span).await?;
     let (spec, workspace) = (prepared.spec, prepared.workspace);
     let captures = Arc::new(Mutex::new(Captures::new(&services)));
     let output = {
@@ -166,31 +173,63 @@ async fn perform(
             captures.push(stream, bytes, &span);
         })
     };
-    let ended = services.sandbox.run(spec, output).await;
+    let ended = tokio::select! {
+        ended = services.sandbox.run(spec, output) => ended,
+        Ok(full) = prepared.stopped => {
+            drop(workspace);
+            released(prepared.gone, &services).await;
+            return Err(stopped(full, &command));
+        }
+    };
     let captures = std::mem::replace(
         &mut *captures.lock().unwrap_or_else(PoisonError::into_inner),
         Captures::new(&services),
     );
     let exit = match ended {
         Ok(exit) => exit,
-        Err(error) => return Err(failed_to_run(error, &command, &captures)),
+        Err(error) => {
+            examine(&workspace, &services)?;
+            return Err(failed_to_run(error, &command, &captures));
+        }
     };
     if !command.expect.accepts(exit.code) {
-        return Err(unexpected_exit(&exit, &command, &captures));
+        examine(&workspace, &services)?;
+        return Err(unexpected_exit(&exit, &command, &captures, prepared.watch.full()));
     }
+    drop(prepared.watch);
     let workspace = std::mem::take(&mut *workspace.lock().unwrap_or_else(PoisonError::into_inner));
-    services.in_place(|| commit(workspace, captures, exit.code))
+    let label = display(&command);
+    services.in_place(|| commit(workspace, captures, exit.code, label))
+}
+
+/// Finds out whether a command failed because a tree it ran on got damaged. It has not failed then:
+/// the tree is made again, and the command runs again.
+fn examine(workspace: &Shared, services: &Services) -> Result<(), Error> {
+    let workspace = workspace.lock().unwrap_or_else(PoisonError::into_inner);
+    let mounts = workspace.mounts.iter().filter_map(|mount| match mount {
+        MountWork::Overlay(scratch) => Some(scratch),
+        MountWork::Plain => None,
+    });
+    let mut trees = mounts.chain(&workspace.root).map(Scratch::base).chain(&workspace.trees);
+    services.in_place(|| trees.try_for_each(|tree| services.store.examine(tree)))?;
+    Ok(())
 }
 
 struct PreparedExec {
     spec: Spec,
     workspace: Shared,
+    watch: RunWatch,
+    /// Says why when the command must end for want of room.
+    stopped: oneshot::Receiver<Full>,
+    /// Ends when the last process and all that it wrote is gone.
+    gone: oneshot::Receiver<()>,
 }
 
 async fn prepare(
     container: &Container,
     command: &Command,
     services: &Services,
+    span: &Span,
 ) -> Result<PreparedExec, Error> {
     let rootfs = rootfs_with_workdir(container, services).await?;
     let mut trees = Vec::with_capacity(container.mounts.len());
@@ -202,7 +241,18 @@ async fn prepare(
             _ => Snapshot::empty(),
         });
     }
-    services.in_place(|| assemble(container, command, services, (&rootfs, trees)))
+    services.in_place(|| services.store.make_room())?;
+    let volumes = volumes::open(container, &rootfs, services, span).await?;
+    let parts = Parts { rootfs: &rootfs, trees, volumes };
+    services.in_place(|| assemble(container, command, services, parts))
+}
+
+/// What a run is put together from.
+struct Parts<'a> {
+    rootfs: &'a Snapshot,
+    /// The trees of the mounts, in their order.
+    trees: Vec<Snapshot>,
+    volumes: Vec<OpenVolume>,
 }
 
 /// Puts the root, the mounts and everything else of a run together.
@@ -210,20 +260,23 @@ fn assemble(
     container: &Container,
     command: &Command,
     services: &Services,
-    (rootfs, trees): (&Snapshot, Vec<Snapshot>),
+    parts: Parts<'_>,
 ) -> Result<PreparedExec, Error> {
+    let Parts { rootfs, trees, volumes } = parts;
     let identity = identity(container, rootfs, services)?;
     let root = services.store.begin(rootfs, &targets(container, services))?;
-    let mut workspace = Workspace::default();
+    let (sender, gone) = oneshot::channel();
+    let mut workspace = Workspace { volumes, _gone: Some(sender), ..Workspace::default() };
     let mut mounts = Vec::with_capacity(container.mounts.len());
     for (mount, snapshot) in container.mounts.iter().zip(trees) {
-        let (source, work) = open_mount(services, &mount.source, mount.read_only, snapshot)?;
+        let (source, work) = open_mount(services, mount, snapshot, &mut workspace)?;
         workspace.mounts.push(work);
         let (target, read_only) = (mount.path.clone(), mount.read_only);
         mounts.push(sandbox::MountPoint { target, source, read_only });
     }
     let root_mount = root.mount_clone()?;
     workspace.root = Some(root);
+    let (watch, stopped) = watch(services, &workspace);
     let workspace = Arc::new(Mutex::new(workspace));
     let spec = Spec {
         root: root_mount,
@@ -243,7 +296,21 @@ fn assemble(
         redirect_stderr: command.redirect_stderr.clone(),
         keep: Box::new(workspace.clone()),
     };
-    Ok(PreparedExec { spec, workspace })
+    Ok(PreparedExec { spec, workspace, watch, stopped, gone })
+}
+
+/// Has the room that a command takes watched.
+fn watch(services: &Services, workspace: &Workspace) -> (RunWatch, oneshot::Receiver<Full>) {
+    let (stop, stopped) = oneshot::channel();
+    let mounts = workspace.mounts.iter().filter_map(|work| match work {
+        MountWork::Overlay(scratch) => Some(scratch),
+        MountWork::Plain => None,
+    });
+    let scratches: Vec<&Scratch> = workspace.root.iter().chain(mounts).collect();
+    let volumes: Vec<&Volume> = workspace.volumes.iter().map(|open| &open.volume).collect();
+    // A command that has just ended by itself does not hear it.
+    let watch = services.store.watch(&scratches, &volumes, |full| drop(stop.send(full)));
+    (watch, stopped)
 }
 
 /// The root file system, with the working directory made where it is missing.
@@ -303,14 +370,17 @@ fn targets(container: &Container, services: &Services) -> Vec<Target> {
 
 fn open_mount(
     services: &Services,
-    source: &MountSource,
-    read_only: bool,
+    mount: &MountPoint,
     snapshot: Snapshot,
+    workspace: &mut Workspace,
 ) -> Result<(sandbox::Source, MountWork), Error> {
     let store = &services.store;
-    Ok(match source {
-        MountSource::Directory(_) if read_only => {
-            (sandbox::Source::Mount(store.mount_read_only(&snapshot)?), MountWork::Plain)
+    Ok(match &mount.source {
+        MountSource::Directory(_) if mount.read_only => {
+            let tree = store.mountable(&snapshot)?;
+            let mounted = store.mount_read_only(&tree)?;
+            workspace.trees.push(tree);
+            (sandbox::Source::Mount(mounted), MountWork::Plain)
         }
         MountSource::Directory(_) => {
             let scratch = store.begin(&snapshot, &[])?;
@@ -322,9 +392,10 @@ fn open_mount(
             let mount = scratch.mount_at(name)?;
             (sandbox::Source::Mount(mount), MountWork::Overlay(scratch))
         }
-        MountSource::Cache { volume } => {
-            let mount = store.cache_volume(&volume.key)?.mount()?;
-            (sandbox::Source::Mount(mount), MountWork::Plain)
+        MountSource::Cache(cache) => {
+            let open = workspace.volumes.iter().find(|open| open.key == cache.key);
+            let open = open.ok_or_else(|| Error::internal("a cache volume was not opened"))?;
+            (sandbox::Source::Mount(open.volume.mount()?), MountWork::Plain)
         }
         MountSource::Temporary { size } => {
             (sandbox::Source::Tmpfs { size: *size }, MountWork::Plain)
@@ -365,12 +436,18 @@ impl Captures {
 }
 
 /// Keeps what the command wrote, and gives the record of it.
-fn commit(workspace: Workspace, captures: Captures, exit_code: i32) -> Result<Vec<u8>, Error> {
+fn commit(
+    workspace: Workspace,
+    captures: Captures,
+    exit_code: i32,
+    label: String,
+) -> Result<Remembered, Error> {
     let outcome = Outcome {
         exit_code,
         stdout: captures.stdout.finish()?,
         stderr: captures.stderr.finish()?,
         combined: captures.combined.map_or(Combined::Parts, Combined::Inline),
+        pins: vec![],
     };
     let Some(root) = workspace.root else {
         return Err(Error::internal("an exec lost its root file system"));
@@ -383,8 +460,10 @@ fn commit(workspace: Workspace, captures: Captures, exit_code: i32) -> Result<Ve
         }
     }
     let record = Record { rootfs: root.commit()?, mounts, outcome };
-    postcard::to_stdvec(&record)
-        .map_err(|error| Error::internal(format!("an exec record cannot be written: {error}")))
+    let value = postcard::to_stdvec(&record)
+        .map_err(|error| Error::internal(format!("an exec record cannot be written: {error}")))?;
+    let needs = record.needs().encode();
+    Ok(Remembered { value, kind: "exec", label, needs, hold: Hold::new(record) })
 }
 
 fn failure(command: &Command, code: i32, captures: &Captures) -> ExecFailure {
@@ -396,7 +475,33 @@ fn failure(command: &Command, code: i32, captures: &Captures) -> ExecFailure {
     }
 }
 
-fn unexpected_exit(exit: &sandbox::Exit, command: &Command, captures: &Captures) -> Error {
+/// Waits until a command that was stopped is gone and what it wrote is removed.
+async fn released(gone: oneshot::Receiver<()>, services: &Services) {
+    // Nothing is ever sent: it ends when the other side is dropped.
+    let _ = gone.await;
+    let store = services.store.clone();
+    let empty = move || {
+        store.empty_trash();
+        Ok::<_, Error>(())
+    };
+    let emptied = services.blocking(empty).await;
+    if let Err(error) = emptied {
+        tracing::warn!("cannot empty the trash: {}", error.message);
+    }
+}
+
+/// A command that was stopped because there is no room for what it writes.
+fn stopped(full: Full, command: &Command) -> Error {
+    let message = format!("command `{}` was stopped: {full}", display(command));
+    Error::environment(message).with_hint(Full::HINT)
+}
+
+fn unexpected_exit(
+    exit: &sandbox::Exit,
+    command: &Command,
+    captures: &Captures,
+    full: Option<Full>,
+) -> Error {
     let mut message = format!("command `{}` failed: exit code: {}", display(command), exit.code);
     if let Some(oom) = &exit.oom {
         message.push_str(&format!(" (out of memory: the limit is {} MiB", oom.limit >> 20));
@@ -405,7 +510,15 @@ fn unexpected_exit(exit: &sandbox::Exit, command: &Command, captures: &Captures)
         }
         message.push(')');
     }
-    Error::user(message).with_exec(failure(command, exit.code, captures))
+    let failure = failure(command, exit.code, captures);
+    match full {
+        // Whatever it says itself, this is the likely reason.
+        Some(full) => {
+            let error = Error::user(format!("{message} ({full})")).with_exec(failure);
+            error.with_hint(Full::HINT)
+        }
+        None => Error::user(message).with_exec(failure),
+    }
 }
 
 /// A command that never began: the user's where it is the program or a path, else ours.

@@ -82,7 +82,7 @@ fn lay_out(
     }
     layers.extend(packages.iter().map(Unpacked::layer));
     layers.push(new_database(store, architecture, packages, plan, origins)?);
-    let merged = Snapshot::empty().push(LayerRef::whole(store.merge(&layers)?));
+    let merged = Snapshot::empty().push(store.merge(&layers)?);
     add_keys(store, merged, origins)
 }
 
@@ -100,7 +100,7 @@ fn links(store: &Store, architecture: &str) -> Result<LayerRef, Error> {
         layer.directory(&format!("usr/{name}"), &Meta { mode: 0o755, ..Meta::default() })?;
         layer.symlink(name, &format!("usr/{name}"), &Meta::default())?;
     }
-    Ok(LayerRef::whole(layer.commit()?))
+    Ok(layer.commit()?)
 }
 
 fn new_database(
@@ -135,7 +135,7 @@ fn new_database(
     let states = database::extended_states("", &automatic, architecture);
     write(&mut layer, "var/lib/apt/extended_states", &states)?;
     write(&mut layer, SOURCES, &image_sources(origins))?;
-    Ok(LayerRef::whole(layer.commit()?))
+    Ok(layer.commit()?)
 }
 
 /// Puts the keys of the sources where apt in the image looks for them, unless a package did.
@@ -158,7 +158,7 @@ fn add_keys(store: &Store, snapshot: Snapshot, origins: &[Origin]) -> Result<Sna
         let meta = Meta { mode: 0o644, ..Meta::default() };
         layer.file(&merged(path.trim_start_matches('/')), &meta, &mut &key.bytes[..])?;
     }
-    Ok(snapshot.push(LayerRef::whole(layer.commit()?)))
+    Ok(snapshot.push(layer.commit()?))
 }
 
 /// Writes a text file that belongs to root.

@@ -102,7 +102,7 @@ pub(super) fn lay_over(
     }
     let mut layers: Vec<LayerRef> = packages.iter().map(Unpacked::layer).collect();
     layers.push(changed_database(store, &view, packages, added, architecture)?);
-    let layer = LayerRef::whole(store.merge(&layers)?);
+    let layer = store.merge(&layers)?;
     let Some(fixes) = fixes(&view, &store.view(&Snapshot::empty().push(layer.clone())))? else {
         return Ok(None);
     };
@@ -171,7 +171,7 @@ fn changed_database(
     let activated = database::activations(&before, paths.iter().map(String::as_str), &triggers);
     write(&mut layer, &format!("{DIRECTORY}/triggers/Unincorp"), &activated)?;
     write(&mut layer, STATES, &states(base, added, architecture)?)?;
-    Ok(LayerRef::whole(layer.commit()?))
+    Ok(layer.commit()?)
 }
 
 const STATES: &str = "var/lib/apt/extended_states";
@@ -191,7 +191,7 @@ fn mark(
 ) -> Result<Snapshot, Error> {
     let mut layer = store.new_layer()?;
     write(&mut layer, STATES, &states(&store.view(base), added, architecture)?)?;
-    Ok(base.push(LayerRef::whole(layer.commit()?)))
+    Ok(base.push(layer.commit()?))
 }
 
 /// What must be put right in directories that the base has already, which dpkg leaves as they are;

@@ -38,7 +38,7 @@ use sandbox::Sandbox;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
-use store::{Snapshot, Store, Target};
+use store::{Needs, Remembered, Snapshot, Store, Target};
 
 /// Raised when equal plans may give another image.
 const FORMAT: u64 = 3;
@@ -119,7 +119,7 @@ impl Assembler {
 
     fn remembered(&self, identity: &Digest) -> Option<Snapshot> {
         let snapshot: Snapshot = postcard::from_bytes(&self.depot.store.action(identity)?).ok()?;
-        self.depot.store.has(&snapshot).then_some(snapshot)
+        self.depot.store.pin(&snapshot)
     }
 
     async fn make(
@@ -129,18 +129,21 @@ impl Assembler {
         report: &dyn Report,
     ) -> Result<Snapshot, Error> {
         let base = identity(plan, &[], origins);
-        let base = self.once(base, async { self.make_base(plan, origins, report).await }).await?;
+        let work = async { self.make_base(plan, origins, report).await };
+        let base = self.once(base, label(&plan.base), work).await?;
         if plan.added.is_empty() {
             return Ok(base);
         }
         let whole = identity(plan, &plan.added, origins);
-        self.once(whole, async { self.add(&base, plan, report).await }).await
+        let label = label(&plan.added);
+        self.once(whole, label, async { self.add(&base, plan, report).await }).await
     }
 
     /// Makes a snapshot unless it is there, one at a time, and remembers it.
     async fn once(
         &self,
         key: Digest,
+        label: String,
         work: impl Future<Output = Result<Snapshot, Error>>,
     ) -> Result<Snapshot, Error> {
         let _only_one = self.depot.locks.hold(key).await;
@@ -148,7 +151,9 @@ impl Assembler {
             return Ok(snapshot);
         }
         let snapshot = work.await?;
-        self.depot.store.put_action(key, encode(&snapshot)?);
+        let (value, needs) = (encode(&snapshot)?, Needs::new().snapshot(&snapshot).encode());
+        let remembered = Remembered { value, kind: "debian", label, needs };
+        self.depot.store.put_action(key, remembered);
         Ok(snapshot)
     }
 }
@@ -165,6 +170,12 @@ fn identity(plan: &Plan, added: &[Package], origins: &[Origin]) -> Digest {
         }
     }
     digest.finish()
+}
+
+/// Packages in a line for people.
+fn label(packages: &[Package]) -> String {
+    let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
+    format!("{} Debian packages: {}", names.len(), names.join(" "))
 }
 
 fn encode(value: &impl Serialize) -> Result<Vec<u8>, Error> {

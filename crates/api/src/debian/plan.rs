@@ -14,6 +14,7 @@ use protocol::{Digest, Unit};
 use serde::{Deserialize, Serialize};
 use std::io::Read as _;
 use std::sync::Arc;
+use store::Remembered;
 
 /// Raised when equal indexes may give another plan.
 const FORMAT: u64 = 3;
@@ -72,7 +73,9 @@ impl Depot {
         let suites = suites.to_vec();
         let plan = super::blocking(move || make(architecture, &suites, indexes, &names)).await?;
         step.done();
-        self.store.put_action(key, super::encode(&plan)?);
+        let (value, label) = (super::encode(&plan)?, format!("plan of {address}"));
+        let remembered = Remembered { value, kind: "debian", label, needs: vec![] };
+        self.store.put_action(key, remembered);
         Ok(plan)
     }
 

@@ -21,10 +21,10 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use store::{LayerBuilder, LayerId, LayerRef, Meta, Snapshot, Store, Timestamp};
+use store::{LayerBuilder, LayerRef, Meta, Needs, Remembered, Snapshot, Store, Timestamp};
 
 /// Raised when the same .deb gives another layer or another record.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 /// Connections to archives at once.
 const DOWNLOADS: usize = 6;
 /// Directories of the root that are links to their namesakes in `/usr`.
@@ -33,7 +33,7 @@ pub(super) const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "l
 /// A package that is a layer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Unpacked {
-    layer: LayerId,
+    layer: LayerRef,
     pub(super) facts: Facts,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn newest(packages: &[Unpacked]) -> u64 {
 
 impl Unpacked {
     pub(super) fn layer(&self) -> LayerRef {
-        LayerRef::whole(self.layer)
+        self.layer.clone()
     }
 }
 
@@ -141,9 +141,9 @@ impl Depot {
 
     fn remembered_layer(&self, package: &Package) -> Option<Unpacked> {
         let bytes = self.store.action(&layer_key(package))?;
-        let unpacked: Unpacked = postcard::from_bytes(&bytes).ok()?;
-        let whole = Snapshot::empty().push(unpacked.layer());
-        self.store.has(&whole).then_some(unpacked)
+        let mut unpacked: Unpacked = postcard::from_bytes(&bytes).ok()?;
+        unpacked.layer = self.store.pin_layer(&unpacked.layer)?;
+        Some(unpacked)
     }
 
     async fn unpack(&self, package: &Package, tally: &Tally) -> Result<Unpacked, Error> {
@@ -157,9 +157,11 @@ impl Depot {
         let closed = |_| Error::Internal("the unpackers are gone".to_owned());
         let _turn = self.unpackers.acquire().await.map_err(closed)?;
         let (store, path) = (self.store.clone(), self.cache.package(&package.sha256));
-        let package = package.clone();
+        let (package, label) = (package.clone(), format!("{} {}", package.name, package.version));
         let unpacked = super::blocking(move || unpack_file(&store, &path, &package)).await?;
-        self.store.put_action(key, super::encode(&unpacked)?);
+        let needs = Needs::new().snapshot(&Snapshot::empty().push(unpacked.layer())).encode();
+        let (value, label) = (super::encode(&unpacked)?, format!("unpacked {label}"));
+        self.store.put_action(key, Remembered { value, kind: "debian", label, needs });
         tally.unpacked();
         Ok(unpacked)
     }

@@ -1,5 +1,6 @@
 //! `Directory`: a tree, or a directory somewhere in one.
 
+mod export;
 mod read;
 mod write;
 
@@ -7,7 +8,7 @@ use crate::looks;
 use crate::paths;
 use crate::services::Services;
 use crate::tree::Tree;
-use graph::{Builder, Object};
+use graph::{Builder, Extensions, Object};
 use protocol::{Digest, Error};
 use store::Snapshot;
 
@@ -23,12 +24,17 @@ pub struct Directory {
 
 impl Object for Directory {
     const TYPE: &'static str = "Directory";
+
+    fn is_whole(&self, extensions: &Extensions) -> bool {
+        extensions.get::<Services>().is_none_or(|services| !self.tree.is_lost(services))
+    }
 }
 
 /// Adds the fields of `Directory`.
 pub(crate) fn install(builder: &mut Builder) {
     read::install(builder);
     write::install(builder);
+    export::install(builder);
 }
 
 impl Directory {
@@ -76,6 +82,11 @@ impl Directory {
     pub(crate) async fn as_source(&self, services: &Services) -> Result<Self, Error> {
         let tree = self.as_tree(services).await?;
         Ok(Self::below(tree.as_source(services).await?, ""))
+    }
+
+    /// The tree that it is in.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// The snapshot of the whole tree that this directory is in.

@@ -1,11 +1,10 @@
 //! `File.export`: writes a file to the caller's disk.
 
 use super::File;
-use crate::host::Host;
+use crate::export;
 use crate::services::Services;
 use graph::{Args, Builder, Context, Op, Scope};
 use protocol::Error;
-use protocol::attach::WriteRequest;
 
 pub(super) fn install(builder: &mut Builder) {
     builder.install::<Export>();
@@ -28,18 +27,25 @@ impl Op for Export {
     const SCOPE: Scope = Scope::Request;
 
     async fn run(&self, file: &File, cx: &Context) -> Result<String, Error> {
-        let services = cx.get::<Services>()?;
-        let metadata = file.metadata(services).await?;
-        let snapshot = file.snapshot(services).await?;
-        let (store, path) = (services.store.clone(), file.path.clone());
-        let open = move || store.view(&snapshot).open(&path).map_err(store::Error::from);
-        let source = services.blocking(open).await?;
         let name = if self.allow_parent_dir_path { file.name() } else { "" };
-        let request = WriteRequest {
-            path: self.path.clone(),
-            name_in_directory: name.to_owned(),
-            mode: metadata.mode & 0o7777,
-        };
-        cx.get::<Host>()?.files().write(request, source).await
+        file.export(self.path.clone(), name, cx).await
+    }
+}
+
+impl File {
+    /// Writes the file to the caller's disk, and gives the absolute path. An existing directory takes
+    /// it under `name`, unless that is empty.
+    pub(crate) async fn export(
+        &self,
+        path: String,
+        name: &str,
+        cx: &Context,
+    ) -> Result<String, Error> {
+        let services = cx.get::<Services>()?;
+        self.metadata(services).await?;
+        let snapshot = self.snapshot(services).await?;
+        let (store, own_path) = (services.store.clone(), self.path.clone());
+        let source = services.blocking(move || store.outlet_file(&snapshot, &own_path)).await?;
+        export::file(source, path, name, cx).await
     }
 }

@@ -7,7 +7,7 @@ use crate::looks;
 use crate::paths;
 use crate::services::Services;
 use crate::tree::Tree;
-use graph::{Builder, Object};
+use graph::{Builder, Extensions, Object};
 use protocol::{Digest, Error};
 use store::{Metadata, Snapshot};
 
@@ -27,6 +27,10 @@ pub struct File {
 
 impl Object for File {
     const TYPE: &'static str = "File";
+
+    fn is_whole(&self, extensions: &Extensions) -> bool {
+        extensions.get::<Services>().is_none_or(|services| !self.tree.is_lost(services))
+    }
 }
 
 /// Adds the fields of `File`.
@@ -61,6 +65,11 @@ impl File {
     /// Where in its tree it is.
     pub(crate) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The tree that it is in.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// The snapshot of the whole tree that this file is in.

@@ -44,9 +44,10 @@ impl Op for Contents {
         services
             .blocking(move || {
                 let mut bytes = Vec::new();
-                let file = store.view(&snapshot).open(&path).map_err(store::Error::from)?;
-                let read = file.take(MAX_CONTENTS_BYTES).read_to_end(&mut bytes);
-                read.map_err(|error| Error::environment(format!("cannot read {path}: {error}")))?;
+                let file = store.view(&snapshot).read(&path).map_err(store::Error::from)?;
+                // One more than was promised to fit, so that the end is met and all is verified.
+                let read = file.take(MAX_CONTENTS_BYTES + 1).read_to_end(&mut bytes);
+                read.map_err(store::Error::from_read(&path))?;
                 let text = String::from_utf8(bytes)
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 Ok::<_, Error>(window(text, offset, limit))

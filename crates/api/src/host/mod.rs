@@ -1,12 +1,16 @@
 //! `Host`: the caller's machine, reached only through what the caller attaches to its session.
 
+mod handed;
 mod import;
+mod progress;
 mod read;
+mod stream;
 
 use futures::future::BoxFuture;
 use graph::{Args, Builder, Context, Object, Op, Root};
 use protocol::Error;
-use protocol::attach::{Entry, ReadRequest, WriteRequest};
+use protocol::attach::{Entry, IgnoreFile, Login, OpenFor, ReadRequest, WriteRequest};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -22,15 +26,39 @@ pub trait HostFiles: Send + Sync {
         parts: mpsc::Sender<TreePart>,
     ) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Writes one file atomically, and gives its absolute path.
+    /// Writes a tree or a file that comes as pieces of frames, cut anywhere, and gives its absolute
+    /// path.
     fn write(
         &self,
         request: WriteRequest,
-        source: std::fs::File,
+        pieces: mpsc::Receiver<Vec<u8>>,
     ) -> BoxFuture<'_, Result<String, Error>>;
+
+    /// Opens a directory of this machine; none when the client does not hand it over, because it is
+    /// elsewhere or because the engine has other rights than it. Then the directory can be read and
+    /// written as parts.
+    fn open(&self, path: String, purpose: OpenFor) -> BoxFuture<'_, Result<Option<Handed>, Error>>;
+
+    /// The login that the client's machine keeps for a registry.
+    fn login(&self, registry: String) -> BoxFuture<'_, Result<Option<Login>, Error>>;
 
     /// The nearest entry of a name upwards from the working directory, relative to that.
     fn find_up(&self, name: String) -> BoxFuture<'_, Result<Option<String>, Error>>;
+}
+
+/// An open directory that the client handed over. All below it may be used with the engine's own
+/// rights: the client made sure that they are no more than its own.
+pub struct Handed {
+    /// Open for reading.
+    pub directory: OwnedFd,
+    /// Absolute path, or that of the file in it that is to be written, without links.
+    pub path: String,
+    /// Whether it was made for this.
+    pub made: bool,
+    /// User and group that the client runs as: what is written belongs to them.
+    pub owner: (u32, u32),
+    /// `.gitignore` files above the directory, when they were asked for; none in no repository.
+    pub ignores: Option<Vec<IgnoreFile>>,
 }
 
 /// A piece of a tree on its way into the store.
@@ -39,6 +67,8 @@ pub enum TreePart {
     Entry(Entry),
     /// The next bytes of the file whose entry came last.
     Data(Vec<u8>),
+    /// The file whose entry came last comes again from its start, because it changed meanwhile.
+    Again(Entry),
     /// The file whose entry came last is complete.
     EndOfFile,
     /// The tree is complete.

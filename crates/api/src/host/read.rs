@@ -1,4 +1,5 @@
-//! Fields of `Host` that read its files. Each is read once a session for equal arguments.
+//! Fields of `Host` that read its files. Each is read once a session for equal arguments; with
+//! `noCache` on every use, while the id of what was read once stands for that.
 
 use super::import::import;
 use super::{Host, HostObject};
@@ -7,7 +8,7 @@ use crate::file::File;
 use crate::paths;
 use graph::{Args, Builder, Context, Op, Scope};
 use protocol::attach::ReadRequest;
-use protocol::{Error, ErrorKind};
+use protocol::{Error, Value};
 
 pub(super) fn install(builder: &mut Builder) {
     builder.install::<GetDirectory>().install::<GetFile>().install::<FindUp>();
@@ -26,6 +27,7 @@ struct GetDirectory {
     path: String,
     /// Read it again on every use.
     #[arg(default = "false")]
+    #[expect(dead_code, reason = "looked at when the call is made, before there is an op")]
     no_cache: bool,
     /// Do not leave out what `.gitignore` files name.
     #[arg(default = "false")]
@@ -41,8 +43,11 @@ impl Op for GetDirectory {
     const NAME: &'static str = "directory";
     const SCOPE: Scope = Scope::Session;
 
+    fn is_unique(args: &[(Box<str>, Value)]) -> bool {
+        is_no_cache(args)
+    }
+
     async fn run(&self, _: &HostObject, cx: &Context) -> Result<Directory, Error> {
-        refuse_no_cache(self.no_cache)?;
         let request = ReadRequest {
             path: self.path.clone(),
             directory: true,
@@ -62,6 +67,7 @@ struct GetFile {
     path: String,
     /// Read it again on every use.
     #[arg(default = "false")]
+    #[expect(dead_code, reason = "looked at when the call is made, before there is an op")]
     no_cache: bool,
 }
 
@@ -71,8 +77,11 @@ impl Op for GetFile {
     const NAME: &'static str = "file";
     const SCOPE: Scope = Scope::Session;
 
+    fn is_unique(args: &[(Box<str>, Value)]) -> bool {
+        is_no_cache(args)
+    }
+
     async fn run(&self, _: &HostObject, cx: &Context) -> Result<File, Error> {
-        refuse_no_cache(self.no_cache)?;
         let request = ReadRequest {
             path: self.path.clone(),
             directory: false,
@@ -93,6 +102,7 @@ struct FindUp {
     name: String,
     /// Look again on every use.
     #[arg(default = "false")]
+    #[expect(dead_code, reason = "looked at when the call is made, before there is an op")]
     no_cache: bool,
 }
 
@@ -101,8 +111,11 @@ impl Op for FindUp {
     type Output = Option<String>;
     const NAME: &'static str = "findUp";
 
+    fn is_unique(args: &[(Box<str>, Value)]) -> bool {
+        is_no_cache(args)
+    }
+
     async fn run(&self, _: &HostObject, cx: &Context) -> Result<Option<String>, Error> {
-        refuse_no_cache(self.no_cache)?;
         if self.name.is_empty() || self.name.contains('/') {
             return Err(Error::user(format!("`{}` is not one file name", self.name)));
         }
@@ -110,9 +123,7 @@ impl Op for FindUp {
     }
 }
 
-fn refuse_no_cache(asked: bool) -> Result<(), Error> {
-    if asked {
-        return Err(Error::new(ErrorKind::NotImplemented, "`noCache` is not implemented yet"));
-    }
-    Ok(())
+/// Whether what is asked for must be read again though it was read before.
+fn is_no_cache(args: &[(Box<str>, Value)]) -> bool {
+    args.iter().any(|(name, value)| **name == *"noCache" && matches!(value, Value::Bool(true)))
 }

@@ -46,7 +46,8 @@ pub(crate) fn run(args: &SessionArgs, typed: Typed) -> Result<Exit, Error> {
     let mut globals = GlobalArgs::default();
     globals.shared.workdir = values(&args.words, "--workdir").last().map(Into::into);
     let context = typed.context(globals)?;
-    block_on(serve(&context, options(&args.words)))
+    let options = SessionOptions { notices: context.notices(), ..options(&args.words) };
+    block_on(serve(&context, options))
 }
 
 async fn serve(context: &Context, options: SessionOptions) -> Result<Exit, Error> {
@@ -85,7 +86,7 @@ fn options(words: &[String]) -> SessionOptions {
     let library = labels.iter().find(|(name, _)| name.ends_with("sdk.version"));
     let compat = version.or(library.map(|(_, value)| value.as_str()));
     let compat = compat.filter(|version| *version != "n/a").unwrap_or_default().to_owned();
-    SessionOptions { labels, compat }
+    SessionOptions { labels, compat, ..SessionOptions::default() }
 }
 
 /// The values that a flag was given, in either form.

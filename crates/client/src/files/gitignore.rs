@@ -1,86 +1,59 @@
-//! `.gitignore` files, from the top of the repository down to the directory that is walked.
+//! `.gitignore` files, from the top of the repository down to the directory that is read.
 //!
-//! They apply only inside a repository. Only the files in the tree count: a user's global ignore
-//! file would make an import depend on whose machine it ran on. A file that is itself left out of
-//! the import still has its effect.
+//! They apply only inside a repository.
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use protocol::Error;
-use std::io;
+use protocol::attach::IgnoreFile;
+use rustix::io::Errno;
+use selection::Ignores;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The rules that hold in one directory; deeper files win.
-#[derive(Debug, Default)]
-pub(super) struct Rules(Vec<Gitignore>);
+/// Bytes of a file that are read; more is not meant to be read by anybody.
+const LONGEST: u64 = 1 << 20;
 
-/// What `.gitignore` files say about a directory as a whole.
-#[derive(Debug)]
-pub(super) enum Scope {
-    /// It is in no repository.
-    NoRepository,
-    /// It is ignored.
-    Ignored,
-    /// These rules hold in it, its own file not counted in.
-    Rules(Rules),
+/// The files above `root`, which must be a path without links, from the top of its repository down.
+/// None when it is in no repository; an error, as if `typed` were not there, when it is ignored.
+pub(super) fn files_above(typed: &str, root: &Path) -> Result<Option<Vec<IgnoreFile>>, Error> {
+    let is_top = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
+    let Some(top) = root.ancestors().find(is_top) else { return Ok(None) };
+    let mut chain: Vec<&Path> = root.ancestors().take_while(|dir| *dir != top).collect();
+    chain.push(top);
+    chain.reverse();
+    let from_top = |path: &Path| path.strip_prefix(top).unwrap_or(path).as_os_str().to_owned();
+    let mut ignores = Ignores::default();
+    let mut files = vec![];
+    for pair in chain.windows(2) {
+        let text = read(pair[0])?;
+        ignores = ignores.with_file_in(from_top(pair[0]).as_bytes(), &text);
+        if ignores.ignores(from_top(pair[1]).as_bytes(), true) {
+            return Err(Error::user(format!("{typed}: no such file or directory")));
+        }
+        if !text.is_empty() {
+            let below = super::text(root.strip_prefix(pair[0]).unwrap_or(root))?;
+            files.push(IgnoreFile { below, text });
+        }
+    }
+    Ok(Some(files))
 }
 
-impl Rules {
-    /// What holds in `root`, which must be a path without links.
-    pub(super) fn above(root: &Path) -> Result<Scope, Error> {
-        let is_top = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
-        let Some(top) = root.ancestors().find(is_top) else { return Ok(Scope::NoRepository) };
-        let mut chain: Vec<&Path> = root.ancestors().take_while(|dir| *dir != top).collect();
-        chain.push(top);
-        chain.reverse();
-        let mut rules = Self::default();
-        for pair in chain.windows(2) {
-            rules.enter(pair[0])?;
-            if rules.ignores(pair[1], true) {
-                return Ok(Scope::Ignored);
-            }
+/// The text of a directory's own file; empty when it has none. Like git we follow no link to it.
+pub(super) fn read(directory: &Path) -> Result<String, Error> {
+    let path = directory.join(".gitignore");
+    let failed = |error: io::Error| super::named(&path.display().to_string(), &error);
+    let file = match super::read::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            return Ok(String::new());
         }
-        Ok(Scope::Rules(rules))
+        Err(error) => return Err(failed(error)),
+    };
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Ok(String::new());
     }
-
-    /// Adds the rules of a directory's own file.
-    pub(super) fn enter(&mut self, directory: &Path) -> Result<(), Error> {
-        let mut builder = GitignoreBuilder::new(directory);
-        let path = directory.join(".gitignore");
-        match std::fs::read(&path) {
-            Ok(text) => {
-                for line in String::from_utf8_lossy(&text).lines() {
-                    // Git passes over a line it cannot read, and so do we.
-                    let _ = builder.add_line(None, line);
-                }
-            }
-            Err(error) if is_none(&error) => {}
-            Err(error) => return Err(super::named(&path.display().to_string(), &error)),
-        }
-        let rules = builder.build();
-        let refused = |error| Error::user(format!("`{}`: {error}", path.display()));
-        self.0.push(rules.map_err(refused)?);
-        Ok(())
-    }
-
-    /// Takes back the rules of the directory that was entered last.
-    pub(super) fn leave(&mut self) {
-        self.0.pop();
-    }
-
-    /// Whether an entry of the directory that was entered last is ignored.
-    pub(super) fn ignores(&self, path: &Path, directory: bool) -> bool {
-        for rules in self.0.iter().rev() {
-            match rules.matched(path, directory) {
-                Match::Ignore(_) => return true,
-                Match::Whitelist(_) => return false,
-                Match::None => {}
-            }
-        }
-        false
-    }
-}
-
-fn is_none(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::IsADirectory)
+    let mut text = vec![];
+    file.take(LONGEST).read_to_end(&mut text).map_err(failed)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }

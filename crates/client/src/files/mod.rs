@@ -5,11 +5,15 @@
 //! the engine may be on another machine. Whatever fails is answered with a [`protocol::Error`] that
 //! names the path; nothing is left out silently.
 
-mod filter;
 mod find_up;
 mod gitignore;
+mod handover;
+mod login;
 mod read;
+mod walk;
 mod write;
+
+pub use login::Logins;
 
 use crate::connect::Connection;
 use crate::session::{Body, full};
@@ -21,7 +25,9 @@ use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use protocol::attach::{FIND_UP_PATH, FindUpRequest, READ_PATH, ReadRequest, WRITE_PATH};
+use protocol::attach::{
+    FIND_UP_PATH, FindUpRequest, LOGIN_PATH, OPEN_PATH, READ_PATH, ReadRequest, WRITE_PATH,
+};
 use protocol::session::ClientSettings;
 use protocol::{Error, ErrorKind};
 use serde::Serialize;
@@ -42,9 +48,19 @@ const MAX_NAME_BYTES: usize = 255;
 /// Chunks of an answer that may wait to be sent.
 const WAITING_CHUNKS: usize = 4;
 
+/// How the engine that is served can be reached again, to hand a directory over.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine {
+    pub(crate) socket: PathBuf,
+    /// Secret name of the session.
+    pub(crate) session: String,
+    /// Logins of this machine, which the engine may ask for.
+    pub(crate) logins: Logins,
+}
+
 /// Serves the host's files on a greeted connection until the engine closes it.
-pub(crate) async fn serve(connection: Connection, settings: &ClientSettings) {
-    let host = Arc::new(HostPaths::new(settings));
+pub(crate) async fn serve(connection: Connection, settings: &ClientSettings, engine: Engine) {
+    let host = Arc::new(HostPaths::new(settings, engine));
     let service = service_fn(move |request| {
         let host = host.clone();
         async move { Ok::<_, Infallible>(answer(&host, request).await) }
@@ -61,8 +77,10 @@ pub(crate) async fn serve(connection: Connection, settings: &ClientSettings) {
 async fn answer(host: &Arc<HostPaths>, request: Request<Incoming>) -> Response<Body> {
     let answered = match request.uri().path() {
         READ_PATH => read_files(host, request).await,
-        WRITE_PATH => write::file(host, request).await.and_then(|reply| json(&reply)),
+        WRITE_PATH => write::write(host, request).await.and_then(|reply| json(&reply)),
+        OPEN_PATH => open(host, request).await,
         FIND_UP_PATH => find_up(host, request).await,
+        LOGIN_PATH => find_login(host, request).await,
         path => Err(Error::internal(format!("this client does not serve `{path}`"))),
     };
     answered.unwrap_or_else(|error| failure(&error))
@@ -80,6 +98,10 @@ async fn read_files(host: &HostPaths, request: Request<Incoming>) -> Result<Resp
     Ok(Response::new(StreamBody::new(frames).boxed_unsync()))
 }
 
+async fn open(host: &Arc<HostPaths>, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    handover::open(host, head(request).await?).await.and_then(|reply| json(&reply))
+}
+
 async fn find_up(
     host: &Arc<HostPaths>,
     request: Request<Incoming>,
@@ -89,6 +111,10 @@ async fn find_up(
     let found = tokio::task::spawn_blocking(move || find_up::find(&host.workdir, &request.name));
     let reply = found.await.map_err(|error| Error::internal(error.to_string()))??;
     json(&reply)
+}
+
+async fn find_login(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    json(&login::find(&host.engine.logins, head(request).await?).await?)
 }
 
 async fn head<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Error> {
@@ -113,16 +139,18 @@ fn failure(error: &Error) -> Response<Body> {
     response
 }
 
-/// Where relative paths and `~` lead.
+/// Where relative paths and `~` lead, and whom they are served to.
 #[derive(Debug)]
 struct HostPaths {
     workdir: PathBuf,
     home: PathBuf,
+    engine: Engine,
 }
 
 impl HostPaths {
-    fn new(settings: &ClientSettings) -> Self {
-        Self { workdir: PathBuf::from(&settings.workdir), home: PathBuf::from(&settings.home) }
+    fn new(settings: &ClientSettings, engine: Engine) -> Self {
+        let (workdir, home) = (PathBuf::from(&settings.workdir), PathBuf::from(&settings.home));
+        Self { workdir, home, engine }
     }
 
     /// The absolute path that a user meant.

@@ -11,10 +11,10 @@ mod requests;
 pub use events::Events;
 pub(crate) use requests::{Body, Requests, empty, full};
 
-use crate::Error;
 use crate::connect::{Connection, dial};
-use crate::files;
+use crate::files::{self, Logins};
 use crate::task::{Spawned, Task};
+use crate::{Error, Notices};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
@@ -34,6 +34,8 @@ pub struct SessionOptions {
     pub labels: Vec<(String, String)>,
     /// Version of the API whose behaviour is expected; empty means the newest.
     pub compat: String,
+    /// Where words for the user go while the engine is reached.
+    pub notices: Notices,
 }
 
 /// An open session.
@@ -54,13 +56,14 @@ impl Session {
         connection: Connection,
         welcome: Welcome,
         settings: ClientSettings,
-        socket: PathBuf,
+        (socket, logins): (PathBuf, Logins),
     ) -> Result<Self, Error> {
         let (requests, connection) = Requests::over(connection).await?;
-        let purpose = Purpose::Attach { session: welcome.session };
+        let engine = files::Engine { socket, session: welcome.session, logins };
+        let purpose = Purpose::Attach { session: engine.session.clone() };
         let attachables = Task::spawn(async move {
-            match dial(&socket, purpose).await {
-                Ok((connection, _)) => files::serve(connection, &settings).await,
+            match dial(&engine.socket, purpose).await {
+                Ok((connection, _)) => files::serve(connection, &settings, engine).await,
                 Err(error) => tracing::warn!(%error, "cannot serve files to the engine"),
             }
         });

@@ -58,8 +58,7 @@ impl FakeEngine {
     {
         let dir = Arc::new(tempfile::tempdir().unwrap());
         let handler: Arc<Handler> = Arc::new(move |request| Box::pin(handler(request)));
-        let greeting = Greeting::Welcome(Welcome { version: "fake".into(), session: "s".into() });
-        Self::listen(dir, greeting, handler)
+        Self::listen(dir, welcome(), handler)
     }
 
     /// Greets every client with this.
@@ -71,8 +70,7 @@ impl FakeEngine {
     /// Listens in a state folder that a test made.
     pub(crate) fn in_state(dir: Arc<TempDir>) -> Self {
         let handler: Arc<Handler> = Arc::new(|_| Box::pin(async { data("null") }));
-        let greeting = Greeting::Welcome(Welcome { version: "fake".into(), session: "s".into() });
-        Self::listen(dir, greeting, handler)
+        Self::listen(dir, welcome(), handler)
     }
 
     fn listen(dir: Arc<TempDir>, greeting: Greeting, handler: Arc<Handler>) -> Self {
@@ -113,6 +111,11 @@ impl FakeEngine {
     pub(crate) async fn session(&self) -> Session {
         connect(&self.environment(), SessionOptions::default()).await.unwrap()
     }
+}
+
+fn welcome() -> Greeting {
+    let (version, session) = ("fake".into(), "s".into());
+    Greeting::Welcome(Welcome { version, session, notices: vec!["words".into()] })
 }
 
 /// Surroundings with a state folder.

@@ -7,5 +7,6 @@
 
 mod endpoint;
 mod fake;
+mod own;
 mod session;
 mod start;

@@ -45,7 +45,7 @@ async fn a_query_carries_document_variables_and_operation() {
 #[tokio::test]
 async fn a_refusal_is_shown_with_its_hint() {
     let refusal = protocol::Error::environment("the engine is older").with_hint("end it");
-    let engine = FakeEngine::greeting(Greeting::Refused(refusal));
+    let engine = FakeEngine::greeting(Greeting::Refused(refusal.into()));
     let error: protocol::Error = open(&engine).await.unwrap_err().into();
     assert_eq!(
         (error.kind, error.message.as_str()),
@@ -167,12 +167,12 @@ async fn status_is_read() {
 
 #[tokio::test]
 async fn stop_waits_until_the_engine_has_gone() {
-    let welcome = Welcome { version: String::new(), session: String::new() };
+    let welcome = Welcome { version: String::new(), session: String::new(), notices: vec![] };
     let mut engine = FakeEngine::greeting(Greeting::Welcome(welcome));
     let environment = engine.environment();
     let stopping = tokio::spawn(async move { stop(&environment, true).await });
     let Seen::Hello(hello) = engine.next().await else { panic!("the greeting comes first") };
-    assert_eq!(hello.purpose, Purpose::Stop { force: true });
+    assert_eq!(hello.purpose, Purpose::Stop { force: true, when_idle: false });
     assert!(!stopping.is_finished());
     engine.end().await;
     assert!(stopping.await.unwrap().unwrap());

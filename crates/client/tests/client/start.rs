@@ -93,11 +93,15 @@ async fn a_program_that_cannot_run_is_named() {
 }
 
 #[tokio::test]
-async fn a_state_folder_that_cannot_be_made_is_named() {
+async fn a_file_where_a_folder_belongs_is_named_with_a_way_out() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
-    let environment = surroundings(&dir.path().join("file/state"));
-    let error = connect(&environment, SessionOptions::default()).await.unwrap_err();
-    assert!(matches!(&error, Error::Absent { .. } | Error::State { .. }), "{error}");
-    assert!(error.to_string().contains("file/state"), "{error}");
+    for path in ["file", "file/state"] {
+        let environment = surroundings(&dir.path().join(path));
+        let error = connect(&environment, SessionOptions::default()).await.unwrap_err();
+        assert!(matches!(&error, Error::State { .. }), "{error}");
+        let error = protocol::Error::from(error);
+        assert!(error.message.contains(&format!("{path}`")), "{error}");
+        assert!(error.hints[0].starts_with("a file is where a folder belongs"), "{error:?}");
+    }
 }

@@ -1,6 +1,4 @@
-//! The table of all keys of `engine.toml`, and the reference page made from it.
-
-use std::fmt::Write;
+//! The tables of all keys of `engine.toml`.
 
 /// Everything about one key.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +7,7 @@ pub struct Key {
     pub name: &'static str,
     /// Form of the value.
     pub form: Form,
-    /// The default as it would be written; empty where the default is to have none.
+    /// The default as it would be written, quotes aside; empty where the default is to have none.
     pub default: &'static str,
     /// What it does.
     pub doc: &'static str,
@@ -22,6 +20,16 @@ pub enum Form {
     Duration,
     /// `"2GiB"`.
     Size,
+    /// `"20GB"` or `"75%"` of the file system.
+    Space,
+    /// `true` or `false`.
+    Flag,
+    /// A list of texts.
+    List,
+    /// A text of any form.
+    Text,
+    /// Tables with names of the user's choice.
+    Tables,
     /// `100`.
     Count,
     /// `1.5`.
@@ -75,6 +83,48 @@ pub const KEYS: &[Key] = &[
         doc: "Most processors that one command may keep busy; `1.5` is one and a half.",
     },
     Key {
+        name: "max-used-space",
+        form: Form::Space,
+        default: "75%",
+        doc: "Most space that the cache may use. What has not been used for longest goes first.",
+    },
+    Key {
+        name: "min-free-space",
+        form: Form::Space,
+        default: "",
+        doc: "Space that is kept free on the disk, whoever else writes to it: the cache gives way. Without it 20% of the disk, or 20GB where that is less.",
+    },
+    Key {
+        name: "reserved-space",
+        form: Form::Space,
+        default: "",
+        doc: "Space that the cache may always use: nothing is collected while it uses less. Without it 10% of the disk, or 10GB where that is less.",
+    },
+    Key {
+        name: "target-space",
+        form: Form::Space,
+        default: "",
+        doc: "How far down a collection goes once it is needed. Without it nine tenths of `max-used-space`.",
+    },
+    Key {
+        name: "keep-duration",
+        form: Form::Duration,
+        default: "7d",
+        doc: "What was used more recently than this is collected only when nothing older is left.",
+    },
+    Key {
+        name: "gc",
+        form: Form::Flag,
+        default: "true",
+        doc: "Whether the engine collects by itself. With `false` space is given back only by `prune`, and work that finds no room fails.",
+    },
+    Key {
+        name: "registry",
+        form: Form::Tables,
+        default: "",
+        doc: "One table for each registry that needs settings; see [below](#registries).",
+    },
+    Key {
         name: "debian-mirror",
         form: Form::Address,
         default: "",
@@ -112,12 +162,57 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
+/// Keys of one `[registry."..."]` table, in the order of the reference page.
+pub const REGISTRY_KEYS: &[Key] = &[
+    Key {
+        name: "mirrors",
+        form: Form::List,
+        default: "",
+        doc: "Registries that are asked first when an image is pulled, in this order: `host`, `host:port` or either with a path before the image's name. The registry itself comes last. Nothing is pushed to a mirror. How a mirror is spoken to stands in a table of its own.",
+    },
+    Key {
+        name: "http",
+        form: Form::Flag,
+        default: "false",
+        doc: "Whether the registry is spoken to without TLS. Registries on the loopback interface are tried so anyway.",
+    },
+    Key {
+        name: "insecure",
+        form: Form::Flag,
+        default: "false",
+        doc: "Whether any certificate is accepted. A `ca` is the better answer.",
+    },
+    Key {
+        name: "ca",
+        form: Form::Path,
+        default: "",
+        doc: "File with certificates, in PEM, that the registry's certificate may be signed by, besides the usual ones.",
+    },
+    Key {
+        name: "username",
+        form: Form::Text,
+        default: "",
+        doc: "Name to log in with. It needs a `password-file`.",
+    },
+    Key {
+        name: "password-file",
+        form: Form::Path,
+        default: "",
+        doc: "File with the password, or token, that belongs to `username`. A line break at its end does not count.",
+    },
+];
+
 impl Form {
     /// The form in words, for messages.
     pub fn described(self) -> &'static str {
         match self {
             Self::Duration => "a duration such as `\"10m\"`",
             Self::Size => "a size such as `\"2GiB\"`",
+            Self::Space => "a size such as `\"20GB\"` or `\"75%\"`",
+            Self::Flag => "true or false, without quotes",
+            Self::List => "a list of texts such as `[\"mirror.example\"]`",
+            Self::Text => "a text in quotes",
+            Self::Tables => "tables such as `[registry.\"host:5000\"]`",
             Self::Count => "a whole number",
             Self::Number => "a number",
             Self::Choice(_) => "one of its words, in quotes",
@@ -127,10 +222,15 @@ impl Form {
         }
     }
 
-    fn in_table(self) -> String {
+    pub(super) fn in_table(self) -> String {
         match self {
             Self::Duration => "duration".into(),
             Self::Size => "size".into(),
+            Self::Space => "size or share".into(),
+            Self::Flag => "`true` or `false`".into(),
+            Self::List => "list of texts".into(),
+            Self::Text => "text".into(),
+            Self::Tables => "tables".into(),
             Self::Count => "whole number".into(),
             Self::Number => "number".into(),
             Self::Choice(words) => {
@@ -141,26 +241,4 @@ impl Form {
             Self::LogFilter => "log filter".into(),
         }
     }
-}
-
-/// The reference page of `engine.toml`.
-pub fn reference_markdown() -> String {
-    let mut page = String::from(
-        "# `engine.toml`\n\n\
-         Settings of the engine. The file is looked for beside the user's settings\n\
-         (`$XDG_CONFIG_HOME/ci-tool/engine.toml`, or `~/.config/ci-tool/engine.toml`);\n\
-         `CITOOL_ENGINE_CONFIG` names another one. The engine reads it when it starts. A key that is\n\
-         not in this table is an error.\n\n\
-         Durations are written like `90s`, `10m` or `1h30m`, sizes like `512MiB` or `2GB`.\n\n\
-         | key | value | default | meaning |\n|---|---|---|---|\n",
-    );
-    for key in KEYS {
-        let default = match key.default {
-            "" => "none".to_owned(),
-            text => format!("`{text}`"),
-        };
-        writeln!(page, "| `{}` | {} | {default} | {} |", key.name, key.form.in_table(), key.doc)
-            .expect("writing to a string does not fail");
-    }
-    page
 }

@@ -4,14 +4,22 @@
 //! takes defaults from it and the reference page is made from it, so neither can drift. An unknown
 //! key is an error, because a misspelt limit that is silently ignored is no limit.
 
+mod given;
 mod keys;
+mod page;
+mod registry;
+mod space;
 
-pub use keys::{Form, KEYS, Key, reference_markdown};
+pub use keys::{Form, KEYS, Key, REGISTRY_KEYS};
+pub use page::reference_markdown;
+pub use registry::Registry;
+pub use space::{Amount, Space};
 
-use crate::quantity::{QuantityError, parse_duration, parse_size};
+use given::Given;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-use toml::{Table, Value};
+use toml::Table;
 
 /// Settings of an engine, every one with a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +36,20 @@ pub struct Engine {
     pub pids_limit: Option<u64>,
     /// Most processors of one command.
     pub cpu_limit: Option<f64>,
+    /// Most space of the cache.
+    pub max_used_space: Amount,
+    /// Space that is kept free for others; none is a rule of [`Engine::space`].
+    pub min_free_space: Option<Amount>,
+    /// Space that the cache may always use; none is a rule of [`Engine::space`].
+    pub reserved_space: Option<Amount>,
+    /// How far down a collection goes; none is a rule of [`Engine::space`].
+    pub target_space: Option<Amount>,
+    /// What was used more recently is collected last.
+    pub keep_duration: Duration,
+    /// Whether the engine collects by itself.
+    pub gc: bool,
+    /// Settings of registries, by their name in an address.
+    pub registries: BTreeMap<String, Registry>,
     /// Debian archive to use instead of the host's own sources.
     pub debian_mirror: Option<String>,
     /// Keys that may sign that archive.
@@ -69,7 +91,7 @@ pub enum Error {
     #[error("key `{key}` wants {wanted}, not {given}")]
     WrongForm {
         /// Which key.
-        key: &'static str,
+        key: String,
         /// The form it wants.
         wanted: &'static str,
         /// The sort of TOML value that was given.
@@ -79,7 +101,7 @@ pub enum Error {
     #[error("key `{key}`: {reason}")]
     BadValue {
         /// Which key.
-        key: &'static str,
+        key: String,
         /// Why not.
         reason: String,
     },
@@ -94,6 +116,13 @@ impl Default for Engine {
             memory_limit: None,
             pids_limit: None,
             cpu_limit: None,
+            max_used_space: Amount::Share(75.0),
+            min_free_space: None,
+            reserved_space: None,
+            target_space: None,
+            keep_duration: Duration::from_secs(7 * 24 * 3600),
+            gc: true,
+            registries: BTreeMap::new(),
             debian_mirror: None,
             debian_keyring: None,
             debian_refresh: Duration::from_secs(24 * 3600),
@@ -109,15 +138,15 @@ pub fn parse(text: &str) -> Result<Engine, Error> {
     let table: Table = text.parse()?;
     let mut engine = Engine::default();
     for (name, value) in &table {
-        let key = KEYS.iter().find(|key| key.name == name).ok_or_else(|| unknown(name))?;
-        set(&mut engine, &Given { key, value })?;
+        let given = Given::of(KEYS, name, value).ok_or_else(|| unknown(name, KEYS))?;
+        set(&mut engine, &given)?;
     }
     Ok(engine)
 }
 
-fn unknown(name: &str) -> Error {
-    let known: Vec<String> = KEYS.iter().map(|key| format!("`{}`", key.name)).collect();
-    Error::UnknownKey { key: name.to_owned(), known: known.join(", ") }
+fn unknown(written: &str, keys: &[Key]) -> Error {
+    let known: Vec<String> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
+    Error::UnknownKey { key: written.to_owned(), known: known.join(", ") }
 }
 
 fn set(engine: &mut Engine, given: &Given<'_>) -> Result<(), Error> {
@@ -128,6 +157,13 @@ fn set(engine: &mut Engine, given: &Given<'_>) -> Result<(), Error> {
         "memory-limit" => engine.memory_limit = Some(given.size()?),
         "pids-limit" => engine.pids_limit = Some(given.count()?),
         "cpu-limit" => engine.cpu_limit = Some(given.processors()?),
+        "max-used-space" => engine.max_used_space = given.space()?,
+        "min-free-space" => engine.min_free_space = Some(given.space()?),
+        "reserved-space" => engine.reserved_space = Some(given.space()?),
+        "target-space" => engine.target_space = Some(given.space()?),
+        "keep-duration" => engine.keep_duration = given.duration()?,
+        "gc" => engine.gc = given.flag()?,
+        "registry" => engine.registries = registry::read(given)?,
         "debian-mirror" => engine.debian_mirror = Some(given.archive()?),
         "debian-keyring" => engine.debian_keyring = Some(given.path()?),
         "debian-refresh" => engine.debian_refresh = given.duration()?,
@@ -137,89 +173,6 @@ fn set(engine: &mut Engine, given: &Given<'_>) -> Result<(), Error> {
         name => unreachable!("key `{name}` is in the table and has a setter"),
     }
     Ok(())
-}
-
-/// A value together with the key it was given for.
-struct Given<'a> {
-    key: &'static Key,
-    value: &'a Value,
-}
-
-impl Given<'_> {
-    fn text(&self) -> Result<&str, Error> {
-        self.value.as_str().ok_or_else(|| self.wrong_form())
-    }
-
-    fn duration(&self) -> Result<Duration, Error> {
-        parse_duration(self.text()?).map_err(|error| self.quantity(&error))
-    }
-
-    fn size(&self) -> Result<u64, Error> {
-        match parse_size(self.text()?).map_err(|error| self.quantity(&error))? {
-            0 => Err(self.bad("must be more than nothing")),
-            bytes => Ok(bytes),
-        }
-    }
-
-    fn count(&self) -> Result<u64, Error> {
-        let number = self.value.as_integer().ok_or_else(|| self.wrong_form())?;
-        u64::try_from(number).ok().filter(|n| *n > 0).ok_or_else(|| self.bad("must be at least 1"))
-    }
-
-    fn processors(&self) -> Result<f64, Error> {
-        let whole = self.value.as_integer().map(|number| number as f64);
-        let number = self.value.as_float().or(whole).ok_or_else(|| self.wrong_form())?;
-        let sound = number.is_finite() && number >= 0.01;
-        if sound { Ok(number) } else { Err(self.bad("must be at least 0.01")) }
-    }
-
-    fn network(&self) -> Result<Network, Error> {
-        match self.text()? {
-            "none" => Ok(Network::None),
-            "host" => Ok(Network::Host),
-            other => Err(self.bad(&format!("`{other}` is neither `none` nor `host`"))),
-        }
-    }
-
-    /// An archive: a URL or a directory.
-    fn archive(&self) -> Result<String, Error> {
-        self.address(&["http://", "https://", "file://", "/"])
-    }
-
-    /// A text that begins in one of these ways.
-    fn address(&self, beginnings: &[&str]) -> Result<String, Error> {
-        let text = self.text()?;
-        if beginnings.iter().any(|beginning| text.starts_with(beginning)) {
-            return Ok(text.trim_end_matches('/').to_owned());
-        }
-        Err(self.bad(&format!("must begin with one of `{}`", beginnings.join("`, `"))))
-    }
-
-    fn path(&self) -> Result<PathBuf, Error> {
-        let path = PathBuf::from(self.text()?);
-        if path.is_absolute() { Ok(path) } else { Err(self.bad("must be an absolute path")) }
-    }
-
-    fn quantity(&self, error: &QuantityError) -> Error {
-        self.bad(&error.to_string())
-    }
-
-    fn bad(&self, reason: &str) -> Error {
-        Error::BadValue { key: self.key.name, reason: reason.to_owned() }
-    }
-
-    fn wrong_form(&self) -> Error {
-        let given = match self.value {
-            Value::String(_) => "a text",
-            Value::Integer(_) => "a whole number",
-            Value::Float(_) => "a number",
-            Value::Boolean(_) => "true or false",
-            Value::Datetime(_) => "a date",
-            Value::Array(_) => "a list",
-            Value::Table(_) => "a table",
-        };
-        Error::WrongForm { key: self.key.name, wanted: self.key.form.described(), given }
-    }
 }
 
 #[cfg(test)]

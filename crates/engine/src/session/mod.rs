@@ -46,6 +46,7 @@ impl Session {
         let mut extensions = backend.extensions.clone();
         extensions.insert(Arc::new(api::host::Host::new(host.clone())));
         extensions.insert(settings.clone());
+        extensions.insert(Arc::new(door.connected()));
         let sink: Arc<dyn EventSink> = events.clone();
         let graph = backend.graph.session(name.clone(), extensions, sink);
         let stage = watch::Sender::new(Stage::Open);

@@ -5,11 +5,11 @@ use bytes::Bytes;
 use engine::Ended;
 use http::{Request, StatusCode};
 use http_body_util::Full;
-use protocol::session::{CLOSE_PATH, Greeting, Purpose, QUERY_PATH};
+use protocol::session::{CLOSE_PATH, ClientSettings, Greeting, Purpose, QUERY_PATH};
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const HANG: &str = "{ hang(name: \"a\") }";
 
@@ -90,7 +90,8 @@ async fn an_engine_with_a_session_does_not_idle_out() {
 #[tokio::test]
 async fn an_idle_engine_ends_when_asked() {
     let world = World::new();
-    let (mut stream, greeting) = world.greet(&hello(Purpose::Stop { force: false })).await;
+    let (mut stream, greeting) =
+        world.greet(&hello(Purpose::Stop { force: false, when_idle: false })).await;
     assert!(matches!(greeting, Greeting::Welcome(_)));
     assert_eq!(world.serving.await.unwrap(), Ended::Asked);
     // Who asked is kept until the engine has gone.
@@ -102,14 +103,57 @@ async fn an_idle_engine_ends_when_asked() {
 async fn an_engine_with_sessions_ends_only_by_force() {
     let world = World::new();
     let session = world.session().await;
-    let (_, greeting) = world.greet(&hello(Purpose::Stop { force: false })).await;
-    let Greeting::Refused(error) = greeting else { panic!("it must refuse") };
-    assert_eq!(error.message, "1 session is open on this engine");
+    let (_, greeting) = world.greet(&hello(Purpose::Stop { force: false, when_idle: false })).await;
+    let Greeting::Refused(refusal) = greeting else { panic!("it must refuse") };
+    assert_eq!(refusal.error.message, "1 session is open on this engine");
     let mut sender = session.sender.clone();
     let asking = tokio::spawn(async move { sender.send_request(request(HANG)).await.map(drop) });
     assert_eq!(world.news().await, "started");
-    let (_stream, greeting) = world.greet(&hello(Purpose::Stop { force: true })).await;
+    let (_stream, greeting) =
+        world.greet(&hello(Purpose::Stop { force: true, when_idle: false })).await;
     assert!(matches!(greeting, Greeting::Welcome(_)));
     assert_eq!(world.news().await, "dropped");
     assert!(asking.await.unwrap().is_err());
+}
+
+const WHEN_IDLE: Purpose = Purpose::Stop { force: false, when_idle: true };
+
+#[tokio::test]
+async fn an_engine_that_is_to_end_when_idle_ends_with_its_last_session() {
+    let world = World::new();
+    let session = world.session().await;
+    let (_waiting, greeting) = world.greet(&hello(WHEN_IDLE)).await;
+    assert!(matches!(greeting, Greeting::Welcome(_)));
+    // Whoever comes meanwhile is let in.
+    let late = world.session().await;
+    session.hang_up().await;
+    assert_eq!(late.query("{ echo(text: \"a\") }").await["data"]["echo"], "a");
+    late.hang_up().await;
+    assert_eq!(world.serving.await.unwrap(), Ended::Asked);
+}
+
+#[tokio::test]
+async fn who_no_longer_waits_for_the_end_does_not_cause_it() {
+    let world = World::new();
+    let session = world.session().await;
+    let (mut waiting, _) = world.greet(&hello(WHEN_IDLE)).await;
+    waiting.shutdown().await.unwrap();
+    // The door has noticed once it hangs up too.
+    assert_eq!(waiting.read(&mut [0]).await.unwrap(), 0);
+    session.hang_up().await;
+    let next = world.session().await;
+    assert_eq!(next.query("{ echo(text: \"a\") }").await["data"]["echo"], "a");
+}
+
+#[tokio::test]
+async fn words_for_the_user_are_told_once() {
+    let world = World::new();
+    world.door.announce(vec!["the cache was begun anew".into()]);
+    let line = hello(Purpose::Query(ClientSettings::default()));
+    let mut told = vec![];
+    for _ in 0..2 {
+        let (_, Greeting::Welcome(welcome)) = world.greet(&line).await else { panic!("refused") };
+        told.push(welcome.notices);
+    }
+    assert_eq!(told, [vec!["the cache was begun anew".to_owned()], vec![]]);
 }

@@ -8,7 +8,7 @@ use tokio::net::UnixStream;
 
 fn refusal(greeting: Greeting) -> protocol::Error {
     match greeting {
-        Greeting::Refused(error) => error,
+        Greeting::Refused(refusal) => refusal.error,
         Greeting::Welcome(_) => panic!("let in"),
     }
 }

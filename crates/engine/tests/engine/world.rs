@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use engine::{Backend, Door, Ended};
-use graph::{Args, Context, Extensions, Graph, LogStream, Memo, Op, Root};
+use graph::{Args, Context, Extensions, Graph, LogStream, Memo, Op, Remembered, Root};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -131,7 +131,7 @@ impl Memo for NoMemo {
     fn action(&self, _: &Digest) -> Option<Vec<u8>> {
         None
     }
-    fn put_action(&self, _: Digest, _: Vec<u8>) {}
+    fn put_action(&self, _: Digest, _: Remembered) {}
     fn remove_action(&self, _: &Digest) {}
     fn call(&self, _: &Digest) -> Option<CallRecord> {
         None

@@ -9,6 +9,9 @@ use crate::session::Session;
 use crate::{Call, Error, Value, ids, reply};
 use std::sync::Arc;
 
+/// Name of the number that makes a call one of its own. No argument of the schema has it.
+pub(super) const UNIQUE: &str = "";
+
 /// A field about to be called.
 pub(super) struct Binding<'a> {
     pub(super) session: &'a Session,
@@ -25,8 +28,11 @@ impl Binding<'_> {
         let Some(resolver) = &self.definition.resolver else {
             return Err(reply::not_implemented(self.place()));
         };
-        let args = self.args()?;
+        let mut args = self.args()?;
         resolver.check(&args)?;
+        if resolver.is_unique(&args) {
+            args.push((UNIQUE.into(), Value::Int(self.session.next_number())));
+        }
         let base = self.definition.returns.base();
         let returns = resolver.object().unwrap_or(base);
         let scope = (resolver.scope() == Scope::Session).then(|| self.session.id());

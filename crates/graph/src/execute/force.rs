@@ -13,7 +13,7 @@ use crate::output::{ObjectValue, Outcome};
 use crate::registry::QUERY;
 use crate::session::{Evaluation, Session};
 use crate::span::{Span, SpanStart};
-use crate::{Call, Context, Digest, Error, SpanId, SpanKind, SpanOutcome, ids, reply};
+use crate::{Call, Context, Digest, Error, ErrorKind, SpanId, SpanKind, SpanOutcome, ids, reply};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
@@ -228,10 +228,13 @@ impl Work {
         match &result {
             Ok(outcome) => {
                 if self.resolver.scope() != Scope::Request && is_small(outcome) {
-                    self.session.remember(digest, outcome.clone());
+                    let (call, resolver) = (self.call.clone(), self.resolver.clone());
+                    self.session.remember(call, outcome.clone(), resolver);
                 }
                 span.done();
             }
+            // It is begun again, with a span of its own.
+            Err(error) if error.kind == ErrorKind::Lost => span.end(SpanOutcome::Cancelled),
             Err(error) => span.end(SpanOutcome::Failed(error.message.clone())),
         }
         result

@@ -16,10 +16,14 @@ use crate::coerce::{Variables, coerce};
 use crate::document::{Operation, Refusal};
 use crate::literal::Literal;
 use crate::session::{Request, Session};
-use crate::{Digest, Error, ids, reply};
+use crate::{Digest, Error, ErrorKind, ids, reply};
 use run::Run;
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
+
+/// How often a request is run because something that was made before got lost. Each time more of
+/// what is lost is known, so that a few rounds are enough.
+const MAX_ROUNDS: usize = 32;
 
 /// Runs a request and gives the reply as JSON.
 pub(crate) async fn execute(session: &Arc<Session>, request: Request) -> Vec<u8> {
@@ -42,8 +46,20 @@ async fn answer(session: &Arc<Session>, request: Request) -> Result<Vec<u8>, Ref
     let document = graph.document(&request.query, text).await?;
     let operation = document.operation(operation_name).map_err(plain)?;
     let variables = variables(session, operation, request.variables).map_err(plain)?;
-    let mut run = Run::new(session.clone(), document.clone(), variables, request.parent_span);
-    run.finish(operation.set).await.map_err(plain)?;
+    let mut rounds = 1;
+    let run = loop {
+        let variables = variables.clone();
+        let mut run = Run::new(session.clone(), document.clone(), variables, request.parent_span);
+        match run.finish(operation.set).await {
+            Ok(()) => break run,
+            // The whole answer is made again, so that its parts fit each other.
+            Err(error) if error.kind == ErrorKind::Lost && rounds < MAX_ROUNDS => {
+                rounds += 1;
+                session.forget_lost();
+            }
+            Err(error) => return Err(plain(error)),
+        }
+    };
     ids::store(session, run.ids()).map_err(plain)?;
     let reply = run.into_reply();
     if document.is_introspection(operation) {

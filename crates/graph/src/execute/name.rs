@@ -1,5 +1,6 @@
 //! What a user reads of a call: `container.withExec(args: ["true"])`.
 
+use super::bind::UNIQUE;
 use crate::literal::write_string;
 use crate::{Call, Value};
 use std::fmt::Write as _;
@@ -16,11 +17,12 @@ pub(super) fn name_of(call: &Call) -> String {
         name.push('.');
     }
     name.push_str(call.field());
-    if call.args().is_empty() {
+    let mut shown = call.args().iter().filter(|(key, _)| **key != *UNIQUE).peekable();
+    if shown.peek().is_none() {
         return name;
     }
     name.push('(');
-    for (index, (key, value)) in call.args().iter().enumerate() {
+    for (index, (key, value)) in shown.enumerate() {
         let comma = if index == 0 { "" } else { ", " };
         // Writing into a string does not fail.
         let _ = write!(name, "{comma}{key}: ");

@@ -10,6 +10,7 @@ mod ids;
 mod introspection;
 mod laziness;
 mod limits;
+mod losses;
 mod sessions;
 mod spans;
 mod speed;

@@ -29,6 +29,23 @@ async fn what_another_session_owns_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_unique_call_is_evaluated_on_every_use_and_its_id_stands_for_one() {
+    let world = World::new();
+    let client = world.client("one");
+    let query = "{ host { directory(path: \"src\", noCache: true) { id name } } }";
+    let first = client.id(query, "/host/directory/id").await;
+    let second = client.id(query, "/host/directory/id").await;
+    assert_ne!(first, second);
+    assert_eq!(client.probe.counted("directory again"), 2);
+    let load = format!("{{ loadDirectoryFromID(id: \"{first}\") {{ name }} }}");
+    assert_eq!(client.data(&load).await["loadDirectoryFromID"]["name"], json!("src"));
+    assert_eq!(client.probe.counted("directory again"), 2, "the id stands for what was read");
+    let names: Vec<_> = client.events.spans().into_iter().map(|(name, _)| name).collect();
+    let expect = "host.directory(noCache: true, path: \"src\")";
+    assert!(names.contains(&expect.to_owned()), "{names:?}");
+}
+
+#[tokio::test]
 async fn sensitive_text_reaches_the_op_and_nothing_else() {
     let world = World::new();
     let client = world.client("one");

@@ -2,7 +2,12 @@
 //!
 //! ```text
 //! db.sqlite (WAL, user_version = SCHEMA)
-//!   actions(key, value, created, last_used)     what effectful work has given
+//!   actions(key, kind, label, created, last_used, needs, value)
+//!                                               what effectful work has given, and which layers
+//!                                               and blobs that is worth nothing without
+//!   sizes(layer, bytes, shared)                 how much room layers take
+//!   manifests(layer, digest, scrubbed)          layers that are on disk, the digest of what is
+//!                                               written beside each, when it was read as a whole
 //!   calls(digest, handle, record, last_used)    the calls behind ids that were handed out
 //!   merges(input, layer, level)                 which layer stands for a list of layers
 //!   digests(snapshot, tree)                     content digest of a list of layers
@@ -14,14 +19,21 @@
 //! cannot be read is a miss. It must never be the reason that the engine does not start.
 
 mod batch;
+mod manifests;
 mod schema;
+mod seal;
+mod space;
 mod writer;
 
-use crate::Error;
+pub(crate) use space::ActionRow;
+
+use crate::durable::Durable;
 use crate::snapshot::LayerId;
-use batch::Batch;
+use crate::{Error, Remembered};
+use batch::{Action, Batch};
 use protocol::Digest;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -32,45 +44,69 @@ use writer::Queue;
 const POOL: usize = 4;
 /// A use is written down again only after so many seconds, so that a hit costs no write.
 const TOUCH_AFTER: i64 = 3600;
+/// Characters of a label that are kept.
+const LONGEST_LABEL: usize = 200;
 
 pub(crate) struct Database {
     path: PathBuf,
     readers: Mutex<Vec<Connection>>,
     queue: Arc<Queue>,
+    /// When actions were used last, in nanoseconds since 1970: the file knows it less exactly.
+    uses: Mutex<HashMap<Digest, i64>>,
     writer: Option<JoinHandle<()>>,
+    word: Option<String>,
 }
 
 impl Database {
-    /// Opens the database in the state folder, a damaged one anew.
-    pub(crate) fn open(state: &Path) -> Result<Self, Error> {
+    /// Opens the database in the state folder, a damaged one anew. What rows name is brought to disk
+    /// by `durable` before they are committed.
+    pub(crate) fn open(state: &Path, durable: Arc<Durable>) -> Result<Self, Error> {
         let path = state.join("db.sqlite");
-        let connection = schema::open_or_renew(&path)?;
+        let (connection, word) = schema::open_or_renew(&path)?;
         let queue = Arc::new(Queue::default());
         let worker = Arc::clone(&queue);
         let marker = schema::damage_marker(&path);
+        let told = Arc::downgrade(&queue);
+        durable.on_progress(move || {
+            if let Some(queue) = told.upgrade() {
+                queue.look_again();
+            }
+        });
         let writer = std::thread::Builder::new()
             .name("database".to_owned())
-            .spawn(move || worker.run(connection, &marker))
+            .spawn(move || worker.run(connection, &marker, &durable))
             .map_err(Error::io("start the writer of", &path))?;
-        Ok(Self { path, readers: Mutex::default(), queue, writer: Some(writer) })
+        let (readers, uses) = (Mutex::default(), Mutex::default());
+        Ok(Self { path, readers, queue, uses, writer: Some(writer), word })
+    }
+
+    /// What the user is to be told about how it was opened.
+    pub(crate) fn word(&self) -> Option<&str> {
+        self.word.as_deref()
     }
 
     pub(crate) fn action(&self, key: &Digest) -> Option<Vec<u8>> {
         if let Some(pending) = self.queue.pending(|batch| batch.actions.get(key).cloned()) {
-            return pending.map(|value| value.to_vec());
+            let row = pending?;
+            self.note_use(*key, row.created);
+            return Some(row.value.clone());
         }
         let sql = "SELECT value, last_used FROM actions WHERE key = ?1";
         let row = self.read(sql, [key.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)));
         let (value, last_used): (Vec<u8>, i64) = row?;
-        if now() - last_used > TOUCH_AFTER {
-            self.queue.touch(|batch| batch.used_actions.insert(*key));
-        }
+        let value = self.unseal(key, value)?;
+        self.note_use(*key, last_used);
         Some(value)
     }
 
-    pub(crate) fn put_action(&self, key: Digest, value: Vec<u8>) {
+    pub(crate) fn put_action(&self, key: Digest, remembered: Remembered) {
+        let Remembered { value, kind, mut label, needs } = remembered;
+        if let Some((end, _)) = label.char_indices().nth(LONGEST_LABEL) {
+            label.truncate(end);
+        }
+        let row = Action { value, kind, label, needs, created: now_in_nanoseconds() };
         self.queue.put(|batch| {
-            batch.actions.insert(key, Some(value.into()));
+            batch.actions.insert(key, Some(row.into()));
         });
     }
 
@@ -87,6 +123,7 @@ impl Database {
         let sql = "SELECT record, last_used FROM calls WHERE digest = ?1";
         let row = self.read(sql, [digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)));
         let (record, last_used): (Vec<u8>, i64) = row?;
+        let record = self.unseal(digest, record)?;
         self.touch_call(*digest, last_used);
         Some(record)
     }
@@ -101,6 +138,7 @@ impl Database {
         });
         let (record, last_used, digest): (Vec<u8>, i64, _) = row?;
         let digest = Digest::from_bytes(digest);
+        let record = self.unseal(&digest, record)?;
         self.touch_call(digest, last_used);
         Some((digest, record))
     }
@@ -162,10 +200,29 @@ impl Database {
         self.queue.flush()
     }
 
+    /// Notes that an action was used: at once in memory, and in the file if that was long ago.
+    fn note_use(&self, key: Digest, last_used: i64) {
+        let now = now_in_nanoseconds();
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
+        if now - last_used > TOUCH_AFTER * 1_000_000_000 {
+            self.queue.touch(|batch| batch.used_actions.insert(key, now).is_none());
+        }
+    }
+
     fn touch_call(&self, digest: Digest, last_used: i64) {
         if now() - last_used > TOUCH_AFTER {
             self.queue.touch(|batch| batch.used_calls.insert(digest));
         }
+    }
+
+    /// The value of a row; one that is damaged is a miss, and the whole file is not trusted any more.
+    fn unseal(&self, key: &Digest, stored: Vec<u8>) -> Option<Vec<u8>> {
+        let value = seal::unseal(key, stored);
+        if value.is_none() {
+            tracing::warn!("a row of `{}` is damaged", self.path.display());
+            schema::mark_damaged(&schema::damage_marker(&self.path));
+        }
+        value
     }
 
     /// One row. What cannot be read is a miss: the database is a cache.
@@ -214,8 +271,13 @@ impl Drop for Database {
 }
 
 /// Seconds since 1970.
-fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64
+}
+
+/// Nanoseconds since 1970.
+fn now_in_nanoseconds() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64
 }
 
 #[cfg(test)]

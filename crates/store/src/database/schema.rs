@@ -6,15 +6,26 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Version of the tables. Another one is begun anew: the contents are a cache.
-const SCHEMA: i64 = 1;
+/// Version of the tables, raised together with the store's format. The one before is brought up to date; any other is begun anew, since the
+/// contents are a cache.
+const SCHEMA: i64 = 2;
 /// Call records are kept this long after their last use.
 const CALLS_KEPT: i64 = 7 * 24 * 3600;
 
-const TABLES: &str = "
+/// The value comes last, so that a pass over all needs does not read it.
+const ACTIONS: &str = "
     CREATE TABLE actions(
-        key BLOB PRIMARY KEY, value BLOB NOT NULL,
-        created INTEGER NOT NULL, last_used INTEGER NOT NULL);
+        key BLOB PRIMARY KEY, kind TEXT NOT NULL, label TEXT NOT NULL,
+        created INTEGER NOT NULL, last_used INTEGER NOT NULL,
+        needs BLOB NOT NULL, value BLOB NOT NULL);
+    CREATE TABLE sizes(
+        layer BLOB PRIMARY KEY, bytes INTEGER NOT NULL, shared BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE manifests(
+        layer BLOB PRIMARY KEY, digest BLOB NOT NULL, scrubbed INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX manifests_by_scrubbed ON manifests(scrubbed);
+";
+
+const TABLES: &str = "
     CREATE TABLE calls(
         digest BLOB PRIMARY KEY, handle INTEGER NOT NULL,
         record BLOB NOT NULL, last_used INTEGER NOT NULL);
@@ -27,8 +38,9 @@ const TABLES: &str = "
     CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 ";
 
-/// Opens the file for writing. If that fails in any way it is moved aside and begun anew.
-pub(super) fn open_or_renew(path: &Path) -> Result<Connection, Error> {
+/// Opens the file for writing. If that fails in any way it is moved aside and begun anew. Gives a word
+/// for the user where results were lost.
+pub(super) fn open_or_renew(path: &Path) -> Result<(Connection, Option<String>), Error> {
     let marker = damage_marker(path);
     let first = if marker.exists() {
         Err("it was found damaged while in use".to_owned())
@@ -36,7 +48,13 @@ pub(super) fn open_or_renew(path: &Path) -> Result<Connection, Error> {
         open_writer(path).map_err(|error| error.to_string())
     };
     let reason = match first {
-        Ok(connection) => return Ok(connection),
+        Ok((connection, 0)) => return Ok((connection, None)),
+        Ok((connection, forgotten)) => {
+            let word = format!(
+                "the cache of an older version was taken over: {forgotten} results are made anew"
+            );
+            return Ok((connection, Some(word)));
+        }
         Err(reason) => reason,
     };
     let aside = path.with_extension("sqlite.damaged");
@@ -46,9 +64,10 @@ pub(super) fn open_or_renew(path: &Path) -> Result<Connection, Error> {
         aside.display()
     );
     move_aside(path, &aside)?;
-    let connection = open_writer(path)?;
+    let (connection, _) = open_writer(path)?;
     remove(&marker)?;
-    Ok(connection)
+    let word = format!("the database of the cache cannot be used ({reason}) and is begun anew");
+    Ok((connection, Some(word)))
 }
 
 pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
@@ -80,7 +99,8 @@ pub(super) fn expire_calls(connection: &Connection) -> rusqlite::Result<usize> {
     connection.execute("DELETE FROM calls WHERE last_used < ?1", [now() - CALLS_KEPT])
 }
 
-fn open_writer(path: &Path) -> Result<Connection, Error> {
+/// Opens the file, and says how many results were forgotten to bring it up to date.
+fn open_writer(path: &Path) -> Result<(Connection, i64), Error> {
     let mut connection = Connection::open(path)?;
     set_limits(&connection)?;
     // Nothing is lost if making the tables is: they are made again.
@@ -89,14 +109,16 @@ fn open_writer(path: &Path) -> Result<Connection, Error> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let mut forgotten = 0;
     match (version, tables) {
         (0, 0) => create(&mut connection)?,
         (SCHEMA, _) => probe(&connection)?,
+        (1, _) => forgotten = migrate(&mut connection)?,
         _ => return Err(Error::Commit(format!("its tables have version {version}"))),
     }
     // A commit is on disk when it returns; only the writer's thread waits for that.
     connection.pragma_update(None, "synchronous", "full")?;
-    Ok(connection)
+    Ok((connection, forgotten))
 }
 
 fn set_limits(connection: &Connection) -> rusqlite::Result<()> {
@@ -107,6 +129,7 @@ fn set_limits(connection: &Connection) -> rusqlite::Result<()> {
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
+    transaction.execute_batch(ACTIONS)?;
     transaction.execute_batch(TABLES)?;
     let flavour = crate::state::OVERLAY_XATTRS;
     transaction.execute("INSERT INTO meta VALUES ('overlay_xattrs', ?1)", [flavour])?;
@@ -114,9 +137,24 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
+/// Brings the tables of version 1 up to date. Its results did not say what they need, so there is no
+/// telling what may be collected: they are forgotten.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<i64> {
+    let transaction = connection.transaction()?;
+    let sql = "SELECT count(*) FROM actions";
+    let forgotten: i64 = transaction.query_row(sql, [], |row| row.get(0))?;
+    transaction.execute_batch("DROP TABLE actions")?;
+    transaction.execute_batch(ACTIONS)?;
+    super::seal::seal_calls(&transaction)?;
+    transaction.pragma_update(None, "user_version", SCHEMA)?;
+    transaction.commit()?;
+    tracing::warn!("the store was written by an older version: {forgotten} results are made anew");
+    Ok(forgotten)
+}
+
 /// Reads a little of every table: damage at the roots shows at once, the rest when it is met.
 fn probe(connection: &Connection) -> rusqlite::Result<()> {
-    for table in ["actions", "calls", "merges", "digests", "meta"] {
+    for table in ["actions", "sizes", "manifests", "calls", "merges", "digests", "meta"] {
         let sql = format!("SELECT EXISTS(SELECT 1 FROM {table})");
         connection.query_row(&sql, [], |row| row.get::<_, bool>(0))?;
     }

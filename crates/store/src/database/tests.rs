@@ -2,8 +2,22 @@
 
 use super::*;
 
+fn durable(folder: &Path) -> Arc<Durable> {
+    let root = std::fs::File::open(folder).unwrap();
+    Arc::new(Durable::start(folder.to_owned(), root.into()).unwrap())
+}
+
+fn open(folder: &Path) -> Database {
+    Database::open(folder, durable(folder)).unwrap()
+}
+
 fn digest(text: &str) -> Digest {
     Digest::of(text.as_bytes())
+}
+
+fn remembered(value: impl Into<Vec<u8>>) -> Remembered {
+    let (value, label) = (value.into(), "a test".to_owned());
+    Remembered { value, kind: "test", label, needs: vec![] }
 }
 
 #[test]
@@ -12,10 +26,10 @@ fn rows_are_visible_at_once_and_after_a_restart() {
     let (key, gone, call) = (digest("key"), digest("gone"), digest("call"));
     let layer = LayerId::random();
     {
-        let database = Database::open(folder.path()).unwrap();
-        database.put_action(key, b"one".to_vec());
-        database.put_action(key, b"two".to_vec());
-        database.put_action(gone, b"x".to_vec());
+        let database = open(folder.path());
+        database.put_action(key, remembered(b"one".to_vec()));
+        database.put_action(key, remembered(b"two".to_vec()));
+        database.put_action(gone, remembered(b"x".to_vec()));
         database.flush().unwrap();
         database.remove_action(&gone);
         database.put_calls(vec![(call, b"record".to_vec())]);
@@ -26,7 +40,7 @@ fn rows_are_visible_at_once_and_after_a_restart() {
         assert_eq!(database.call_by_handle(call.handle()).unwrap(), (call, b"record".to_vec()));
         assert_eq!(database.level(layer), 3);
     }
-    let database = Database::open(folder.path()).unwrap();
+    let database = open(folder.path());
     assert_eq!(database.action(&key).unwrap(), b"two");
     assert_eq!(database.action(&gone), None);
     assert_eq!(database.call(&call).unwrap(), b"record");
@@ -41,9 +55,9 @@ fn rows_are_visible_at_once_and_after_a_restart() {
 #[test]
 fn flush_commits_for_other_processes() {
     let folder = tempfile::tempdir().unwrap();
-    let database = Database::open(folder.path()).unwrap();
+    let database = open(folder.path());
     database.flush().unwrap();
-    database.put_action(digest("a"), b"x".to_vec());
+    database.put_action(digest("a"), remembered(b"x".to_vec()));
     database.flush().unwrap();
     let other = Connection::open(folder.path().join("db.sqlite")).unwrap();
     let count: i64 = other.query_row("SELECT count(*) FROM actions", [], |row| row.get(0)).unwrap();
@@ -55,8 +69,8 @@ fn a_damaged_file_is_moved_aside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db.sqlite");
     std::fs::write(&path, "this is no database, whatever its name says".repeat(100)).unwrap();
-    let database = Database::open(folder.path()).unwrap();
-    database.put_action(digest("a"), b"x".to_vec());
+    let database = open(folder.path());
+    database.put_action(digest("a"), remembered(b"x".to_vec()));
     database.flush().unwrap();
     assert!(folder.path().join("db.sqlite.damaged").exists());
 }
@@ -66,9 +80,9 @@ fn damage_found_in_use_is_a_miss_and_renews_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db.sqlite");
     {
-        let database = Database::open(folder.path()).unwrap();
+        let database = open(folder.path());
         for number in 0..500 {
-            database.put_action(digest(&number.to_string()), vec![7; 500]);
+            database.put_action(digest(&number.to_string()), remembered(vec![7; 500]));
         }
     }
     let mut bytes = std::fs::read(&path).unwrap();
@@ -76,13 +90,13 @@ fn damage_found_in_use_is_a_miss_and_renews_at_the_next_start() {
     bytes[16 * 4096..].fill(0xa5);
     std::fs::write(&path, &bytes).unwrap();
     {
-        let database = Database::open(folder.path()).unwrap();
+        let database = open(folder.path());
         let hits = (0..500).filter(|n| database.action(&digest(&n.to_string())).is_some()).count();
         assert!(hits < 500, "{hits}");
     }
-    let database = Database::open(folder.path()).unwrap();
+    let database = open(folder.path());
     assert!(folder.path().join("db.sqlite.damaged").exists());
-    database.put_action(digest("a"), b"x".to_vec());
+    database.put_action(digest("a"), remembered(b"x".to_vec()));
     database.flush().unwrap();
     assert_eq!(database.action(&digest("a")).unwrap(), b"x");
 }
@@ -92,7 +106,7 @@ fn old_call_records_expire_and_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let (old, young) = (digest("old"), digest("young"));
     {
-        let database = Database::open(folder.path()).unwrap();
+        let database = open(folder.path());
         database.put_calls(vec![(old, b"o".to_vec()), (young, b"y".to_vec())]);
         database.flush().unwrap();
     }
@@ -105,11 +119,11 @@ fn old_call_records_expire_and_others_stay() {
     age(&old, 8);
     age(&young, 6);
     {
-        let database = Database::open(folder.path()).unwrap();
+        let database = open(folder.path());
         // A use is noted and starts the seven days anew.
         assert!(database.call(&young).is_some());
     }
-    let database = Database::open(folder.path()).unwrap();
+    let database = open(folder.path());
     assert_eq!(database.call(&old), None);
     let sql = "SELECT last_used FROM calls WHERE digest = ?1";
     let used: i64 = database.read(sql, [young.as_bytes()], |row| row.get(0)).unwrap();
@@ -119,12 +133,12 @@ fn old_call_records_expire_and_others_stay() {
 #[test]
 fn another_schema_is_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
-    drop(Database::open(folder.path()).unwrap());
+    drop(open(folder.path()));
     let file = Connection::open(folder.path().join("db.sqlite")).unwrap();
     file.pragma_update(None, "user_version", 99).unwrap();
     drop(file);
-    let database = Database::open(folder.path()).unwrap();
-    database.put_action(digest("a"), b"x".to_vec());
+    let database = open(folder.path());
+    database.put_action(digest("a"), remembered(b"x".to_vec()));
     database.flush().unwrap();
     assert!(folder.path().join("db.sqlite.damaged").exists());
 }

@@ -1,13 +1,18 @@
 //! The thread that commits, and the rows that wait for it.
 //!
-//! Rows gather for a moment so that many puts cost one commit. While a batch is being committed it
-//! stays visible to readers, and it is dropped only after the commit, so a row is always found in
-//! one place or the other. A flush cuts the gathering short.
+//! Rows gather for a moment so that many puts cost one commit. A row is taken only when the layers
+//! and blobs that it names are on disk; one that has to wait for that holds up no other. While rows
+//! are being committed they stay visible to readers, and they are dropped only after the commit, so
+//! a row is always found in one place or the other. A flush cuts the gathering short.
 
 use super::batch::Batch;
-use super::{now, schema};
+use super::seal::seal;
+use super::{manifests, now, schema};
 use crate::Error;
+use crate::durable::Durable;
+use protocol::Digest;
 use rusqlite::{Connection, Transaction};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,13 +32,65 @@ pub(super) struct Queue {
 struct State {
     current: Batch,
     committing: Option<Arc<Batch>>,
-    /// Batches the writer has taken, and those it is through with.
-    taken: u64,
-    done: u64,
-    /// Why the last batch could not be committed; its rows are in `current` again.
-    failure: Option<String>,
-    hurry: bool,
+    /// How often the writer has looked at the rows.
+    rounds: u64,
+    /// Rows in `current` that wait for what they need, by the round in which they were first met.
+    waiting: HashMap<Digest, u64>,
+    /// The oldest round of the rows that were taken last.
+    leaving: u64,
+    /// Whether rows were put since the last round.
+    fresh: bool,
+    /// Whether something that rows wait for may be on disk now.
+    progress: bool,
+    /// Whether the last rows could not be committed; they are in `current` again.
+    failing: bool,
+    /// How often rows could not be committed or had to be dropped, and why the last time.
+    failures: u64,
+    complaint: String,
+    /// Who waits for a flush.
+    flushing: usize,
     stop: bool,
+}
+
+impl State {
+    /// The last round of which no row is left.
+    fn done(&self) -> u64 {
+        let oldest = self.waiting.values().min().map_or(self.rounds, |round| round - 1);
+        let busy = self.committing.as_ref().map_or(self.rounds, |_| self.leaving - 1);
+        oldest.min(busy)
+    }
+
+    /// Whether the writer has anything to do.
+    fn has_work(&self) -> bool {
+        self.fresh || self.progress || self.has_failed_rows() || self.stop
+    }
+
+    /// Whether rows wait that could not be committed.
+    fn has_failed_rows(&self) -> bool {
+        self.failing && !self.current.is_empty()
+    }
+
+    /// Begins a round and takes out the rows whose bytes are on disk.
+    fn split(&mut self, durable: &Durable) -> Batch {
+        (self.fresh, self.progress) = (false, false);
+        self.rounds += 1;
+        let split = self.current.take_ready(&|needs| durable.sync_before(needs));
+        let round = self.rounds;
+        let earlier = std::mem::take(&mut self.waiting);
+        let since = |key: Digest| (key, earlier.get(&key).copied().unwrap_or(round));
+        self.waiting = split.waiting.into_iter().map(since).collect();
+        let left = earlier.iter().filter(|(key, _)| !self.waiting.contains_key(*key));
+        self.leaving = left.map(|(_, since)| *since).min().unwrap_or(round);
+        if split.dropped > 0 {
+            self.failures += 1;
+            self.complaint = format!("{} results could not be brought to disk", split.dropped);
+        }
+        let mut ready = split.ready;
+        // After the look at the rows: a layer that became safe since then is in no row of these.
+        let made = durable.take_manifests().into_iter();
+        ready.manifests.extend(made.map(|(layer, digest)| (layer, Some((digest, 0)))));
+        ready
+    }
 }
 
 impl Queue {
@@ -47,15 +104,22 @@ impl Queue {
         look(&state.current).or_else(|| state.committing.as_deref().and_then(look))
     }
 
+    /// Looks at all rows that are not committed, oldest first.
+    pub(super) fn each_pending(&self, mut look: impl FnMut(&Batch)) {
+        let state = self.lock();
+        state.committing.iter().for_each(|batch| look(batch));
+        look(&state.current);
+    }
+
     /// Adds rows and has them committed soon.
     pub(super) fn put(&self, add: impl FnOnce(&mut Batch)) {
         let mut state = self.lock();
-        let idle = state.current.is_empty();
         add(&mut state.current);
-        drop(state);
-        if idle {
-            self.changed.notify_all();
+        if std::mem::replace(&mut state.fresh, true) {
+            return;
         }
+        drop(state);
+        self.changed.notify_all();
     }
 
     /// Notes a use, which is committed together with the next rows.
@@ -63,20 +127,25 @@ impl Queue {
         note(&mut self.lock().current);
     }
 
+    /// Says that something rows wait for may be on disk now.
+    pub(super) fn look_again(&self) {
+        self.lock().progress = true;
+        self.changed.notify_all();
+    }
+
     pub(super) fn flush(&self) -> Result<(), Error> {
         let mut state = self.lock();
-        let target = state.taken + u64::from(!state.current.is_empty());
-        if state.done >= target {
-            return Ok(());
-        }
-        state.hurry = true;
+        let target = state.rounds + u64::from(state.fresh || state.has_failed_rows());
+        let failures = state.failures;
+        state.flushing += 1;
         self.changed.notify_all();
-        while state.done < target {
+        while state.done() < target && state.failures == failures {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        match &state.failure {
-            Some(failure) => Err(Error::Commit(failure.clone())),
-            None => Ok(()),
+        state.flushing -= 1;
+        match state.failures == failures {
+            true => Ok(()),
+            false => Err(Error::Commit(state.complaint.clone())),
         }
     }
 
@@ -87,11 +156,11 @@ impl Queue {
     }
 
     /// The body of the writer's thread.
-    pub(super) fn run(&self, mut connection: Connection, damage_marker: &Path) {
+    pub(super) fn run(&self, mut connection: Connection, damage_marker: &Path, durable: &Durable) {
         if let Err(error) = schema::expire_calls(&connection) {
             tracing::warn!("cannot expire old call records: {error}");
         }
-        while let Some(batch) = self.take() {
+        while let Some(batch) = self.take(durable) {
             let result = commit(&mut connection, &batch);
             drop(batch);
             if let Err(error) = &result {
@@ -104,39 +173,59 @@ impl Queue {
         }
     }
 
-    /// Waits for rows and moves them to `committing`; nothing when it is time to end.
-    fn take(&self) -> Option<Arc<Batch>> {
+    /// Waits for rows that can be committed and moves them to `committing`; nothing when it is time
+    /// to end.
+    fn take(&self, durable: &Durable) -> Option<Arc<Batch>> {
         let mut state = self.lock();
-        while state.current.is_empty() && !state.stop {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        loop {
+            while !state.has_work() {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            state = self.gather(state);
+            // After a stop rows that failed are not tried for ever.
+            if state.stop && state.failing {
+                return None;
+            }
+            let batch = state.split(durable);
+            if !batch.is_empty() || (state.stop && batch.has_uses()) {
+                let batch = Arc::new(batch);
+                state.committing = Some(Arc::clone(&batch));
+                return Some(batch);
+            }
+            state.current.restore(batch);
+            // What could not be committed may have been dropped since.
+            state.failing &= !state.current.is_empty();
+            if state.stop && state.waiting.is_empty() {
+                return None;
+            }
+            self.changed.notify_all();
+            while state.stop && !state.progress && !state.fresh {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
         }
-        let pause = if state.failure.is_some() { RETRY } else { GATHER };
+    }
+
+    /// Gives more rows the time to come, unless somebody waits.
+    fn gather<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let pause = if state.failing { RETRY } else { GATHER };
         let until = Instant::now() + pause;
-        while !state.hurry && !state.stop {
+        while state.flushing == 0 && !state.stop {
             let Some(left) = until.checked_duration_since(Instant::now()) else { break };
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        // After a stop a batch that failed is not tried for ever.
-        let failed = state.stop && state.failure.is_some();
-        if failed || (state.current.is_empty() && !state.current.has_uses()) {
-            return None;
-        }
-        state.hurry = false;
-        state.taken += 1;
-        let batch = Arc::new(std::mem::take(&mut state.current));
-        state.committing = Some(Arc::clone(&batch));
-        Some(batch)
+        state
     }
 
     fn finish(&self, result: rusqlite::Result<()>) {
         let mut state = self.lock();
         let batch = state.committing.take();
-        state.done = state.taken;
         match result {
-            Ok(()) => state.failure = None,
+            Ok(()) => state.failing = false,
             Err(error) => {
-                state.failure = Some(error.to_string());
+                state.failing = true;
+                state.failures += 1;
+                state.complaint = error.to_string();
                 if let Some(batch) = batch.and_then(Arc::into_inner) {
                     state.current.restore(batch);
                 }
@@ -154,18 +243,24 @@ fn commit(connection: &mut Connection, batch: &Batch) -> rusqlite::Result<()> {
     put_calls(&transaction, batch)?;
     put_layer_facts(&transaction, batch)?;
     put_uses(&transaction, batch)?;
+    super::space::put(&transaction, batch)?;
+    manifests::put(&transaction, batch)?;
     transaction.commit()
 }
 
 fn put_actions(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
     let mut put = transaction.prepare_cached(
-        "INSERT INTO actions(key, value, created, last_used) VALUES (?1, ?2, ?3, ?3)
-         ON CONFLICT(key) DO UPDATE SET value = ?2, last_used = ?3",
+        "INSERT OR REPLACE INTO actions(key, kind, label, created, last_used, needs, value)
+         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
     )?;
     let mut remove = transaction.prepare_cached("DELETE FROM actions WHERE key = ?1")?;
     for (key, value) in &batch.actions {
         match value {
-            Some(value) => put.execute((key.as_bytes(), &value[..], now()))?,
+            Some(row) => {
+                let bytes = (&row.needs[..], seal(key, &row.value));
+                let text = (row.kind, &row.label[..]);
+                put.execute((key.as_bytes(), text.0, text.1, row.created, bytes.0, bytes.1))?
+            }
             None => remove.execute([key.as_bytes()])?,
         };
     }
@@ -178,7 +273,8 @@ fn put_calls(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<(
          ON CONFLICT(digest) DO UPDATE SET record = ?3, last_used = ?4",
     )?;
     for (digest, record) in &batch.calls {
-        put.execute((digest.as_bytes(), digest.handle() as i64, &record[..], now()))?;
+        let record = seal(digest, record);
+        put.execute((digest.as_bytes(), digest.handle() as i64, record, now()))?;
     }
     Ok(())
 }
@@ -197,13 +293,15 @@ fn put_layer_facts(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Re
 }
 
 fn put_uses(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
-    let tables = [("actions", "key", &batch.used_actions), ("calls", "digest", &batch.used_calls)];
-    for (table, key, used) in tables {
-        let sql = format!("UPDATE {table} SET last_used = ?2 WHERE {key} = ?1");
-        let mut touch = transaction.prepare_cached(&sql)?;
-        for digest in used {
-            touch.execute((digest.as_bytes(), now()))?;
-        }
+    let sql = "UPDATE actions SET last_used = ?2 WHERE key = ?1";
+    let mut touch = transaction.prepare_cached(sql)?;
+    for (key, time) in &batch.used_actions {
+        touch.execute((key.as_bytes(), time))?;
+    }
+    let mut touch =
+        transaction.prepare_cached("UPDATE calls SET last_used = ?2 WHERE digest = ?1")?;
+    for digest in &batch.used_calls {
+        touch.execute((digest.as_bytes(), now()))?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::duplicate::Duplicator;
 use crate::metadata::{Kind, Meta, Owner};
 use crate::top::Top;
 use crate::view::{Last, Located, Node, Tree, View, ViewError, join, parent, shorten};
+use selection::Verdict;
 use std::collections::HashMap;
 use std::vec;
 
@@ -108,6 +109,8 @@ struct Copier<'a> {
     options: &'a CopyOptions,
     sharing: Sharing,
     entries: Duplicator<'a>,
+    /// Length of what comes before paths relative to the top of the copy.
+    skipped: usize,
     /// Where an inode of the source that has several names was copied to.
     copied: HashMap<u64, Vec<u8>>,
 }
@@ -115,7 +118,7 @@ struct Copier<'a> {
 impl<'a> Copier<'a> {
     fn new(source: &'a Tree, options: &'a CopyOptions, sharing: Sharing) -> Self {
         let entries = Duplicator::new(source);
-        Self { source, options, sharing, entries, copied: HashMap::new() }
+        Self { source, options, sharing, entries, skipped: 0, copied: HashMap::new() }
     }
 
     fn run(
@@ -125,7 +128,7 @@ impl<'a> Copier<'a> {
         target: Target,
         mut filter: Filter,
     ) -> Result<(), Error> {
-        let skipped = if source.path.is_empty() { 0 } else { source.path.len() + 1 };
+        self.skipped = if source.path.is_empty() { 0 } else { source.path.len() + 1 };
         let mut frames = vec![self.enter(source.clone(), Some(target), &mut filter)?];
         while let Some(frame) = frames.last_mut() {
             let Some(entry) = frame.entries.next() else {
@@ -133,18 +136,18 @@ impl<'a> Copier<'a> {
                 filter.leave();
                 continue;
             };
-            let relative = String::from_utf8_lossy(&entry.path[skipped..]).into_owned();
-            let verdict = filter.judge(&relative, entry.metadata.is_directory());
+            let verdict = filter.judge(&entry.path[self.skipped..], entry.metadata.is_directory());
+            if verdict == Verdict::Skip {
+                continue;
+            }
             if !entry.metadata.is_directory() {
-                if verdict.take {
-                    self.make_targets(top, &mut frames)?;
-                    self.add_to_last(top, &frames, &entry)?;
-                }
-            } else if verdict.take || verdict.descend {
-                frames.push(self.enter(entry, None, &mut filter)?);
-                if verdict.take {
-                    self.make_targets(top, &mut frames)?;
-                }
+                self.make_targets(top, &mut frames)?;
+                self.add_to_last(top, &frames, &entry)?;
+                continue;
+            }
+            frames.push(self.enter(entry, None, &mut filter)?);
+            if verdict == Verdict::Take {
+                self.make_targets(top, &mut frames)?;
             }
         }
         Ok(())
@@ -158,7 +161,8 @@ impl<'a> Copier<'a> {
     ) -> Result<Frame, Error> {
         let unread = |errno| failed("read", &source.path, errno);
         let entries = self.source.children(&source).map_err(unread)?;
-        filter.enter(self.source, &entries)?;
+        let relative = source.path.get(self.skipped..).unwrap_or_default();
+        filter.enter(self.source, relative, &entries)?;
         Ok(Frame { source, entries: entries.into_iter(), target })
     }
 

@@ -7,7 +7,6 @@
 
 mod copy;
 mod filter;
-mod pattern;
 mod remove;
 
 pub(crate) use copy::copy_all;
@@ -75,6 +74,7 @@ impl Editor {
         owner: Owner,
     ) -> Result<(), Error> {
         let place = self.place_for_file(path, owner)?;
+        self.store.admit(contents.len() as u64)?;
         let mut file = self.top.draft.make_file(&place)?;
         file.write_all(contents).map_err(Error::io("write", shorten(path)))?;
         let meta = Meta { mode, uid: owner.uid, gid: owner.gid, mtime: Timestamp::now() };

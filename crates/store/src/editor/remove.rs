@@ -1,10 +1,10 @@
 //! Removing entries of an edited tree.
 
-use super::pattern::{clean, glob, is_glob};
 use super::{Editor, Remove};
 use crate::Error;
 use crate::draft::failed;
 use crate::view::{Last, Located, Node, ViewError, shorten};
+use selection::{Glob, clean, is_glob};
 
 /// `Editor::remove`.
 pub(super) fn remove(editor: &mut Editor, path: &str, kind: Remove) -> Result<(), Error> {
@@ -36,7 +36,7 @@ fn remove_matches(editor: &mut Editor, pattern: &str) -> Result<(), Error> {
         Err(ViewError::NotFound(_) | ViewError::NotADirectory(_)) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let matcher = glob(&names[fixed..].join("/"))?;
+    let matcher = Glob::new(&names[fixed..].join("/"))?;
     let any_depth = names[fixed..].iter().any(|name| name.contains("**"));
     let deepest = if any_depth { usize::MAX } else { names.len() - fixed };
     let skipped = if top.path.is_empty() { 0 } else { top.path.len() + 1 };
@@ -44,7 +44,7 @@ fn remove_matches(editor: &mut Editor, pattern: &str) -> Result<(), Error> {
     while let Some((directory, depth)) = ahead.pop() {
         let unread = |errno| failed("read", &directory.path, errno);
         for child in editor.top.tree.children(&directory).map_err(unread)? {
-            if matcher.is_match(String::from_utf8_lossy(&child.path[skipped..]).as_ref()) {
+            if matcher.is_match(&child.path[skipped..]) {
                 editor.top.remove(&child)?;
             } else if child.metadata.is_directory() && depth + 1 < deepest {
                 ahead.push((child, depth + 1));

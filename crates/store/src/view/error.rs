@@ -1,5 +1,6 @@
 //! [`ViewError`]: why a path in a tree cannot be used. The texts are what clients look for.
 
+use crate::snapshot::LayerId;
 use std::io;
 
 /// A path in a tree cannot be used as asked. Paths are given as they were typed, cut when long.
@@ -35,6 +36,9 @@ pub enum ViewError {
     /// The directory's path cannot be written down as text.
     #[error("{0}: leads to a path that is not UTF-8")]
     NotText(String),
+    /// A layer of the tree is missing or damaged.
+    #[error("layer {0} is not in the store")]
+    Lost(LayerId),
     /// The file system refused.
     #[error("cannot read {path}: {source}")]
     Io {

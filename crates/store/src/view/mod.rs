@@ -13,15 +13,19 @@ pub(crate) use error::shorten;
 pub(crate) use resolve::{Last, Located, failure};
 pub(crate) use tree::{Node, Place, Tree, join, parent};
 
+use crate::Error;
+use crate::durable::{Content, Inspector, Verified};
 use crate::metadata::{Kind, Metadata};
 use crate::snapshot::{LayerRef, Snapshot};
 use rustix::fs::OFlags;
 use std::fs::File;
+use std::sync::Arc;
 
 /// The merged tree of a snapshot, read without mounting it.
 #[derive(Clone)]
 pub struct View {
     pub(crate) tree: Tree,
+    inspector: Option<Arc<Inspector>>,
 }
 
 /// What a path leads to.
@@ -54,6 +58,22 @@ pub enum Walk {
 }
 
 impl View {
+    /// A view of a tree whose layers are looked over first. One that has lost a layer answers every
+    /// question with that.
+    pub(crate) fn new(mut tree: Tree, inspector: &Arc<Inspector>) -> Self {
+        let layers: Vec<LayerRef> =
+            tree.places.iter().filter_map(|place| place.layer.clone()).collect();
+        if let Err(Error::MissingLayer(id)) = inspector.require(&layers) {
+            tree.lost = Some(id);
+        }
+        Self { tree, inspector: Some(Arc::clone(inspector)) }
+    }
+
+    /// A view of a tree that has no layers.
+    pub(crate) fn of_nothing(tree: Tree) -> Self {
+        Self { tree, inspector: None }
+    }
+
     /// Finds what a path leads to. Links are followed inside the tree; the last name only if asked.
     pub fn resolve(&self, path: &str, follow_last: bool) -> Result<Found, ViewError> {
         let last = if follow_last { Last::Follow } else { Last::Keep };
@@ -81,6 +101,19 @@ impl View {
             metadata: node.metadata,
         };
         Ok(children.iter().map(entry).collect())
+    }
+
+    /// The bytes of a regular file, links followed, compared with what they were as they are read.
+    pub fn read(&self, path: &str) -> Result<Verified, ViewError> {
+        let node = self.tree.find_file(path)?;
+        let file = self.tree.open(&node, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY);
+        let file = File::from(file.map_err(|errno| failure(path, errno))?);
+        let layer = node.parts.first().and_then(|part| self.tree.places[*part].layer.as_ref());
+        let (Some(layer), Some(inspector)) = (layer, &self.inspector) else {
+            return Ok(Verified::unchecked(file));
+        };
+        let sum = inspector.sum(layer, &node.path);
+        Ok(Verified::new(file, Content::Layer(layer.id), sum, inspector))
     }
 
     /// Opens a regular file for reading, links followed.
@@ -135,7 +168,7 @@ impl View {
         let layer = |part: &usize| {
             let layer = self.tree.places[*part].layer.as_ref()?;
             let root = join(layer.root.as_bytes(), below.as_bytes());
-            Some(LayerRef { id: layer.id, root: String::from_utf8(root).ok()?.into() })
+            Some(layer.rooted(String::from_utf8(root).ok()?.into()))
         };
         Ok(node.parts.iter().rev().filter_map(layer).collect())
     }

@@ -38,6 +38,9 @@ impl Tree {
     /// Follows a path.
     pub(crate) fn locate(&self, path: &str, last: Last) -> Result<Located, ViewError> {
         check(path)?;
+        if let Some(id) = self.lost {
+            return Err(ViewError::Lost(id));
+        }
         let failed = |errno| failure(path, errno);
         let mut directories = vec![self.root().map_err(failed)?];
         let mut missing: Vec<Vec<u8>> = vec![];

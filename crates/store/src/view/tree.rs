@@ -7,7 +7,7 @@
 //! directory is met, which hides all that is older.
 
 use crate::metadata::Metadata;
-use crate::snapshot::LayerRef;
+use crate::snapshot::{LayerId, LayerRef};
 use crate::state::{self, StateDir};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
@@ -31,6 +31,8 @@ pub(crate) struct Tree {
     pub(crate) state: Arc<StateDir>,
     /// Newest first.
     pub(crate) places: Vec<Place>,
+    /// A layer that is missing or damaged: what the others show is not the tree.
+    pub(crate) lost: Option<LayerId>,
 }
 
 /// One entry of the merged tree.
@@ -50,7 +52,7 @@ impl Tree {
     pub(crate) fn new(state: Arc<StateDir>, oldest_first: &[LayerRef]) -> Self {
         let place =
             |layer: &LayerRef| Place { path: state::layer_root(layer), layer: Some(layer.clone()) };
-        Self { state, places: oldest_first.iter().rev().map(place).collect() }
+        Self { state, places: oldest_first.iter().rev().map(place).collect(), lost: None }
     }
 
     /// The root directory, to which every layer adds.

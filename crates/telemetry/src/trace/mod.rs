@@ -5,7 +5,8 @@
 //! much output as its outcome makes worth reading.
 
 use crate::log::TailLimits;
-use crate::{Line, LogTail};
+use crate::progress::Report;
+use crate::{Line, LogTail, Pace, Progress};
 use protocol::{Event, Outcome, SpanId, SpanKind, Unit};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -82,29 +83,6 @@ impl Span {
     }
 }
 
-/// How far long work is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// How much is done.
-    pub done: u64,
-    /// How much there is, once known.
-    pub total: Option<u64>,
-    /// Of what.
-    pub unit: Unit,
-    first: (u64, u64),
-    at: u64,
-}
-
-impl Progress {
-    /// How much was done a second, from the first report to the last.
-    pub fn rate(&self) -> Option<u64> {
-        let (first_at, first_done) = self.first;
-        let micros = self.at.checked_sub(first_at).filter(|micros| *micros >= 100_000)?;
-        let done = u128::from(self.done.saturating_sub(first_done));
-        u64::try_from(done * 1_000_000 / u128::from(micros)).ok()
-    }
-}
-
 /// How many spans there were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -169,9 +147,8 @@ impl Trace {
             }
             Event::Progress { id, done, total, unit, at } => {
                 let Some(span) = self.spans.get_mut(id) else { return Change::Nothing };
-                let first = span.progress.map_or((*at, *done), |progress| progress.first);
-                span.progress =
-                    Some(Progress { done: *done, total: *total, unit: *unit, first, at: *at });
+                let report = Report { done: *done, total: *total, unit: *unit, at: *at };
+                span.progress = Some(Progress::after(span.progress, report));
                 Change::Progressed(*id)
             }
         }
@@ -195,6 +172,19 @@ impl Trace {
     /// Spans that run, in the order they began.
     pub fn running(&self) -> impl Iterator<Item = &Span> {
         self.running.iter().filter_map(|id| self.spans.get(id))
+    }
+
+    /// How far everything is that counts bytes, each byte once: a span speaks for what is inside it.
+    pub fn pace(&self, now: u64) -> Option<Pace> {
+        let pace = |span: &Span| {
+            let pace = span.progress.filter(|_| span.is_running())?.at(now);
+            (pace.unit == Unit::Bytes).then_some(pace)
+        };
+        let around = |span: &Span| {
+            std::iter::successors(span.parent, |id| self.spans.get(id)?.parent)
+                .any(|id| self.spans.get(&id).is_some_and(|span| pace(span).is_some()))
+        };
+        Pace::sum(self.running().filter(|span| !around(span)).filter_map(pace))
     }
 
     /// Spans that failed without a failed span inside them: where to look first.

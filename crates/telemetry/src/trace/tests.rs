@@ -115,22 +115,6 @@ fn a_step_that_ended_well_keeps_no_output() {
 }
 
 #[test]
-fn computes_a_rate_from_the_first_report_on() {
-    let progress = |done, at| Event::Progress {
-        id: SpanId(1),
-        done,
-        total: Some(1000),
-        unit: Unit::Bytes,
-        at,
-    };
-    let mut trace = fold(Limits::default(), &[start(1, None)]);
-    trace.apply(&progress(100, 1_000_000));
-    assert_eq!(trace.span(SpanId(1)).unwrap().progress.unwrap().rate(), None);
-    trace.apply(&progress(700, 3_000_000));
-    assert_eq!(trace.span(SpanId(1)).unwrap().progress.unwrap().rate(), Some(300));
-}
-
-#[test]
 fn forgets_the_oldest_and_moves_their_children_up() {
     let limits = Limits { finished: 1, ..Limits::default() };
     let trace = fold(

@@ -5,7 +5,7 @@ use super::archive::{Archive, Entry, text};
 use crate::debian::address::Address;
 use crate::debian::extend::{Laid, lay_over};
 use std::time::Duration;
-use store::{LayerRef, Meta, Snapshot, Store};
+use store::{Meta, Snapshot, Store};
 
 /// A configured base with one package.
 fn base(store: &Store, diversions: &str) -> Snapshot {
@@ -22,7 +22,7 @@ fn base(store: &Store, diversions: &str) -> Snapshot {
     file("usr/bin/old", "old");
     layer.directory("tmp", &meta(0o1777)).unwrap();
     layer.symlink("var/run", "/run", &Meta::default()).unwrap();
-    Snapshot::empty().push(LayerRef::whole(layer.commit().unwrap()))
+    Snapshot::empty().push(layer.commit().unwrap())
 }
 
 /// Lays one package with these entries over a base.

@@ -5,8 +5,9 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::globals::GlobalArgs;
 use clap::Args;
-use client::SessionOptions;
+use client::{ClientEnvironment, SessionOptions};
 use config::paths::StateFiles;
+use protocol::session::EngineStatus;
 
 /// Show whether the engine runs
 #[derive(Args, Debug)]
@@ -18,22 +19,27 @@ pub(crate) struct StatusArgs {
 pub(crate) async fn run(context: &Context) -> Result<Exit, Error> {
     let mut environment = context.environment.client.clone();
     environment.session_port.clear();
+    let mut beside = None;
     if environment.engine.is_empty() {
         // Named by its socket an engine is never started: looking must not change what is seen.
         let dir = environment.variables.state_dir(&environment.workdir);
-        let dir = dir.map_err(client::Error::from)?;
-        environment.engine = format!("unix://{}", StateFiles::new(dir).socket().display());
+        let files = StateFiles::new(dir.map_err(client::Error::from)?);
+        environment.engine = address(&files);
+        beside = Some(files.beside(protocol::VERSION)).filter(|files| files.socket().exists());
     }
-    let session = match client::connect(&environment, SessionOptions::default()).await {
-        Ok(session) => session,
+    let mut found = look(&environment).await;
+    if let (Err(client::Error::OtherVersion(_)), Some(files)) = (&found, beside) {
+        environment.engine = address(&files);
+        found = look(&environment).await;
+    }
+    let status = match found {
+        Ok(status) => status,
         Err(client::Error::Absent { .. } | client::Error::Gone(_)) => {
             context.output.result("not running\n")?;
             return Ok(Exit::FAILURE);
         }
         Err(error) => return Err(error.into()),
     };
-    let status = session.status().await?;
-    session.close().await?;
     // This look is a session too.
     let sessions = status.sessions.saturating_sub(1);
     context.output.result(&format!(
@@ -44,4 +50,15 @@ pub(crate) async fn run(context: &Context) -> Result<Exit, Error> {
         environment.engine,
     ))?;
     Ok(Exit::SUCCESS)
+}
+
+fn address(files: &StateFiles) -> String {
+    format!("unix://{}", files.socket().display())
+}
+
+async fn look(environment: &ClientEnvironment) -> Result<EngineStatus, client::Error> {
+    let session = client::connect(environment, SessionOptions::default()).await?;
+    let status = session.status().await?;
+    session.close().await?;
+    Ok(status)
 }

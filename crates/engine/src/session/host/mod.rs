@@ -1,40 +1,41 @@
 //! [`AttachedHost`]: the files of a session's client, asked for on the connection it serves.
 
+mod handover;
+mod read;
+mod write;
+
 use super::body::{Body, full};
 use crate::greeting::Connection;
-use api::host::{HostFiles, TreePart};
+use api::host::{Handed, HostFiles, TreePart};
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use futures::stream;
+use handover::Handovers;
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::{Frame, Incoming};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use protocol::Error;
 use protocol::attach::{
-    FIND_UP_PATH, FindUpReply, FindUpRequest, FrameDecoder, FrameKind, READ_PATH, ReadRequest,
-    WRITE_HEADER, WRITE_PATH, WriteReply, WriteRequest, frame,
+    FIND_UP_PATH, FindUpReply, FindUpRequest, LOGIN_PATH, Login, LoginReply, LoginRequest, OpenFor,
+    ReadRequest, WriteRequest,
 };
 use serde::de::DeserializeOwned;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// How long a client may take to dial its second connection.
+/// How long a client may take to dial another connection.
 const ATTACH_TIME: Duration = Duration::from_secs(10);
 /// How much may be on its way on one stream and on a whole connection.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
-/// Longest path that a client can write to.
-const MAX_PATH_BYTES: usize = 4095;
-/// Bytes of a file that are sent at a time, and how many such pieces may wait.
-const PIECE: usize = 256 << 10;
-const WAITING_PIECES: usize = 4;
 
 /// The client's files.
-pub(crate) struct AttachedHost(watch::Sender<Link>);
+pub(crate) struct AttachedHost {
+    link: watch::Sender<Link>,
+    handovers: Handovers,
+}
 
 /// How the client is reached.
 #[derive(Clone)]
@@ -49,7 +50,7 @@ enum Link {
 
 impl Default for AttachedHost {
     fn default() -> Self {
-        Self(watch::Sender::new(Link::Expected))
+        Self { link: watch::Sender::new(Link::Expected), handovers: Handovers::default() }
     }
 }
 
@@ -63,7 +64,7 @@ impl AttachedHost {
             .await
             .map_err(io::Error::other)?;
         // One that was here before is replaced: its requests fail and are not sent again.
-        self.0.send_replace(Link::Attached(sender));
+        self.link.send_replace(Link::Attached(sender));
         let driven = driver.await;
         self.end();
         driven.map_err(io::Error::other)
@@ -71,12 +72,12 @@ impl AttachedHost {
 
     /// The client is gone.
     pub(crate) fn end(&self) {
-        self.0.send_replace(Link::Gone);
+        self.link.send_replace(Link::Gone);
     }
 
     /// The way to the client, which may be about to open.
     async fn link(&self) -> Result<SendRequest<Body>, Error> {
-        let mut link = self.0.subscribe();
+        let mut link = self.link.subscribe();
         let settled = link.wait_for(|link| !matches!(link, Link::Expected));
         let settled = tokio::time::timeout(ATTACH_TIME, settled).await;
         let late = |_| unreachable_client("it did not open its second connection");
@@ -99,52 +100,6 @@ impl AttachedHost {
             unreachable_client(&format!("it answered: {}", String::from_utf8_lossy(&body)))
         }))
     }
-
-    async fn read_tree(
-        &self,
-        request: ReadRequest,
-        parts: mpsc::Sender<TreePart>,
-    ) -> Result<(), Error> {
-        let mut body = self.ask(post(READ_PATH, &request)).await?.into_body();
-        let mut decoder = FrameDecoder::default();
-        while let Some(piece) = body.frame().await {
-            let piece = piece.map_err(|error| unreachable_client(&error.to_string()))?;
-            let Some(bytes) = piece.data_ref() else { continue };
-            decoder.push(bytes);
-            while let Some((kind, payload)) = decoder.next_frame().map_err(garbled)? {
-                let part = part(kind, payload)?;
-                let last = matches!(part, TreePart::End);
-                // Whoever took the parts has given up, for a reason of its own.
-                if parts.send(part).await.is_err() || last {
-                    return Ok(());
-                }
-            }
-        }
-        Err(unreachable_client("it stopped in the middle of a read"))
-    }
-
-    async fn write_file(&self, request: WriteRequest, source: File) -> Result<String, Error> {
-        // The head travels in a header, which has no room for what no system takes anyway.
-        if request.path.len() > MAX_PATH_BYTES {
-            let length = request.path.len();
-            return Err(Error::user(format!("a path of {length} bytes is too long")));
-        }
-        let (sender, mut pieces) = mpsc::channel(WAITING_PIECES);
-        let reading = tokio::task::spawn_blocking(move || send_file(source, &sender));
-        let frames = stream::poll_fn(move |context| {
-            pieces.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
-        });
-        let http = Request::post(WRITE_PATH)
-            .header(WRITE_HEADER, request.to_header())
-            .body(StreamBody::new(frames).boxed_unsync())
-            .map_err(|error| Error::user(format!("`{}`: {error}", request.path)))?;
-        let answer = self.ask(http).await;
-        let read = reading.await.map_err(|error| Error::internal(error.to_string()))?;
-        // What cannot be read here makes the client fail as well.
-        read.map_err(|error| Error::environment(format!("the file cannot be read: {error}")))?;
-        let reply: WriteReply = json(answer?).await?;
-        Ok(reply.path)
-    }
 }
 
 impl HostFiles for AttachedHost {
@@ -156,8 +111,23 @@ impl HostFiles for AttachedHost {
         Box::pin(self.read_tree(request, parts))
     }
 
-    fn write(&self, request: WriteRequest, source: File) -> BoxFuture<'_, Result<String, Error>> {
-        Box::pin(self.write_file(request, source))
+    fn write(
+        &self,
+        request: WriteRequest,
+        pieces: mpsc::Receiver<Vec<u8>>,
+    ) -> BoxFuture<'_, Result<String, Error>> {
+        Box::pin(self.write_frames(request, pieces))
+    }
+
+    fn open(&self, path: String, purpose: OpenFor) -> BoxFuture<'_, Result<Option<Handed>, Error>> {
+        Box::pin(self.open_directory(path, purpose))
+    }
+
+    fn login(&self, registry: String) -> BoxFuture<'_, Result<Option<Login>, Error>> {
+        Box::pin(async move {
+            let answer = self.ask(post(LOGIN_PATH, &LoginRequest { registry })).await?;
+            Ok(json::<LoginReply>(answer).await?.login)
+        })
     }
 
     fn find_up(&self, name: String) -> BoxFuture<'_, Result<Option<String>, Error>> {
@@ -165,34 +135,6 @@ impl HostFiles for AttachedHost {
             let answer = self.ask(post(FIND_UP_PATH, &FindUpRequest { name })).await?;
             Ok(json::<FindUpReply>(answer).await?.path)
         })
-    }
-}
-
-fn part(kind: FrameKind, payload: &[u8]) -> Result<TreePart, Error> {
-    Ok(match kind {
-        FrameKind::Entry => TreePart::Entry(serde_json::from_slice(payload).map_err(garbled)?),
-        FrameKind::Data => TreePart::Data(payload.to_vec()),
-        FrameKind::EndOfFile => TreePart::EndOfFile,
-        FrameKind::End => TreePart::End,
-        FrameKind::Failed => return Err(serde_json::from_slice(payload).map_err(garbled)?),
-    })
-}
-
-/// Sends the frames of a file. A file that cannot be read to its end gets no last frame, so that the
-/// client throws away what it has.
-fn send_file(mut source: File, sender: &mpsc::Sender<Bytes>) -> io::Result<()> {
-    let mut buffer = vec![0; PIECE];
-    loop {
-        let count = match source.read(&mut buffer) {
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        let kind = if count == 0 { FrameKind::EndOfFile } else { FrameKind::Data };
-        // The client has gone or has refused; its answer says which.
-        if sender.blocking_send(frame(kind, &buffer[..count]).into()).is_err() || count == 0 {
-            return Ok(());
-        }
     }
 }
 

@@ -1,0 +1,241 @@
+//! From a tree and a configuration to a manifest.
+//!
+//! Layers that came from an image keep their blobs and so their digests; each of our own layers becomes
+//! one layer. The result is remembered by all that went into it, so equal containers give equal bytes
+//! in every session. No clock is read: an image was created when the newest entry of our layers was
+//! written, or else when the image it began from was.
+
+use super::blobs::Layer;
+use super::origin::{decode, encode};
+use super::{AT_ONCE, FORMAT, blobs};
+use crate::services::Services;
+use crate::tree::Tree;
+use futures::{StreamExt as _, TryStreamExt as _};
+use graph::Context;
+use image::{
+    Compression, Config, Descriptor, Digest as Sha, Family, History, ImageConfig, Manifest,
+    Platform, Role, RootFs,
+};
+use protocol::{Digest, Error};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::{LayerRef, Needs, Remembered, Snapshot, Store};
+
+/// Most layers of an image. Some programs take 127, and each later step of somebody adds one.
+const MAX_LAYERS: usize = 120;
+/// What the history says of a layer of ours.
+const MADE_BY: &str = "ci-tool";
+
+/// What an image is made from.
+pub(crate) struct Recipe {
+    pub(crate) tree: Tree,
+    pub(crate) platform: String,
+    pub(crate) config: Config,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) base: Option<Arc<Base>>,
+}
+
+/// What is kept of the image that a container began from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Base {
+    pub(crate) created: Option<String>,
+    pub(crate) author: Option<String>,
+    pub(crate) os_version: String,
+    pub(crate) history: Vec<History>,
+    pub(crate) diff_ids: Vec<Sha>,
+}
+
+/// The form in which an image goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) family: Family,
+    /// How all layers are to be compressed; without a word layers of images stay as they are.
+    pub(crate) compression: Option<Compression>,
+}
+
+/// An image that can go out.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Assembled {
+    /// One layer of the store for each layer.
+    pub(super) snapshot: Snapshot,
+    pub(super) layers: Vec<Layer>,
+    pub(super) config: Vec<u8>,
+    pub(super) manifest: Vec<u8>,
+    pub(super) platform: String,
+    /// As the documents have it, not as the record.
+    pub(super) media_type: String,
+}
+
+impl Assembled {
+    /// What names the manifest.
+    pub(super) fn descriptor(&self) -> Descriptor {
+        let mut descriptor = Descriptor::of(&self.media_type, &self.manifest);
+        descriptor.platform = Some(Platform::parse(&self.platform));
+        descriptor
+    }
+
+    /// What names the configuration.
+    pub(super) fn config_digest(&self) -> Sha {
+        Sha::of(&self.config)
+    }
+
+    fn pinned(bytes: &[u8], store: &Store) -> Option<Self> {
+        let assembled: Self = decode(bytes)?;
+        Some(Self { snapshot: store.pin(&assembled.snapshot)?, ..assembled })
+    }
+}
+
+/// The image of a recipe, made now if it was not.
+pub(super) async fn assemble(
+    recipe: &Recipe,
+    form: Form,
+    cx: &Context,
+) -> Result<Assembled, Error> {
+    let services = cx.get::<Services>()?;
+    let key = action(recipe, form, services).await?;
+    let known = services.store.action(&key);
+    if let Some(known) = known.and_then(|bytes| Assembled::pinned(&bytes, &services.store)) {
+        return Ok(known);
+    }
+    let snapshot = recipe.tree.snapshot(services).await?;
+    let store = services.store.clone();
+    let snapshot = services.blocking(move || shortened(&store, &snapshot)).await?;
+    let numbers = 0..snapshot.layers().len();
+    let work = numbers.map(|number| blobs::make(services, &snapshot, number, form, cx));
+    let layers: Vec<Layer> =
+        futures::stream::iter(work).buffered(AT_ONCE.min(2)).try_collect().await?;
+    let (config, manifest) = documents(recipe, form, &layers);
+    let assembled = Assembled {
+        layers,
+        snapshot,
+        config,
+        manifest,
+        platform: recipe.platform.clone(),
+        media_type: form.family.media_type(Role::Manifest).to_owned(),
+    };
+    let needs = Needs::new().snapshot(&assembled.snapshot).encode();
+    let label = format!("image {}", Sha::of(&assembled.manifest));
+    let value = encode(&assembled)?;
+    services.store.put_action(key, Remembered { value, kind: "image", label, needs });
+    Ok(assembled)
+}
+
+/// All that goes into an image.
+async fn action(recipe: &Recipe, form: Form, services: &Services) -> Result<Digest, Error> {
+    let mut digest = Digest::builder("action:image assemble");
+    digest.number(FORMAT).digest(&recipe.tree.identity(services).await?).text(&recipe.platform);
+    let config = ImageConfig { config: recipe.config.clone(), ..ImageConfig::default() };
+    digest.bytes(&config.to_bytes()).number(recipe.annotations.len() as u64);
+    for (name, value) in &recipe.annotations {
+        digest.text(name).text(value);
+    }
+    digest.number(form.family as u64);
+    digest.number(form.compression.map_or(u64::MAX, |compression| compression as u64));
+    let base = recipe.base.as_deref().cloned().unwrap_or_default();
+    let base = ImageConfig {
+        created: base.created,
+        author: base.author,
+        history: base.history,
+        rootfs: RootFs { diff_ids: base.diff_ids, ..RootFs::default() },
+        ..ImageConfig::default()
+    };
+    digest.bytes(&base.to_bytes());
+    Ok(digest.finish())
+}
+
+/// The same tree in as many layers as an image may have: the oldest of ours become one.
+fn shortened(store: &Store, snapshot: &Snapshot) -> Result<Snapshot, Error> {
+    let layers = snapshot.layers();
+    if layers.len() <= MAX_LAYERS {
+        return Ok(snapshot.clone());
+    }
+    let is_ours = |layer: &LayerRef| super::origin::of(store, layer).is_none();
+    let Some(from) = layers.iter().position(is_ours) else { return Ok(snapshot.clone()) };
+    let run = layers[from..].iter().take_while(|layer| is_ours(layer)).count();
+    // As many as are too many, and the one that they become.
+    let needed = layers.len() - MAX_LAYERS + 1;
+    let count = if needed <= run { needed } else { layers.len() - from };
+    let merged = store.merge(&layers[from..from + count])?;
+    let before = layers[..from].iter().cloned();
+    Ok(before.chain([merged]).chain(layers[from + count..].iter().cloned()).collect())
+}
+
+/// Configuration and manifest of the layers.
+fn documents(recipe: &Recipe, form: Form, layers: &[Layer]) -> (Vec<u8>, Vec<u8>) {
+    let base = recipe.base.as_deref().cloned().unwrap_or_default();
+    let diff_ids: Vec<Sha> = layers.iter().map(|layer| layer.diff_id).collect();
+    let newest = layers.iter().filter_map(|layer| layer.newest).max();
+    let created = newest.map(rfc3339).or(base.created.clone());
+    let mut platform = Platform::parse(&recipe.platform);
+    platform.os_version = base.os_version.clone();
+    let config = ImageConfig {
+        created,
+        author: base.author.clone(),
+        platform,
+        config: recipe.config.clone(),
+        history: history(&base, layers),
+        rootfs: RootFs { diff_ids, ..RootFs::default() },
+    };
+    let config = config.to_bytes();
+    let named = Descriptor::of(form.family.media_type(Role::Config), &config);
+    let layers = layers.iter().map(|layer| {
+        let media_type = form.family.media_type(Role::Layer(layer.compression));
+        Descriptor::new(media_type, layer.digest, layer.size)
+    });
+    let mut manifest = Manifest::new(form.family, named, layers.collect());
+    manifest.annotations.clone_from(&recipe.annotations);
+    (config, manifest.to_bytes())
+}
+
+/// One step for each layer: those of the image it began from, as far as they are there, and ours.
+fn history(base: &Base, layers: &[Layer]) -> Vec<History> {
+    let kept = layers.len() >= base.diff_ids.len()
+        && layers.iter().zip(&base.diff_ids).all(|(layer, base)| layer.diff_id == *base);
+    let steps = base.history.iter().filter(|step| !step.empty_layer).count();
+    let (mut history, rest) = match kept && steps == base.diff_ids.len() {
+        true => (base.history.clone(), &layers[base.diff_ids.len()..]),
+        false => (vec![], layers),
+    };
+    history.extend(rest.iter().map(|layer| History {
+        created: layer.newest.map(rfc3339),
+        created_by: MADE_BY.to_owned(),
+        ..History::default()
+    }));
+    history
+}
+
+/// A time as documents write it.
+fn rfc3339(seconds: i64) -> String {
+    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Days are counted from 1 March of the year 0, so that leap days end a year.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_index = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_index + 2) / 5 + 1;
+    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_documents_write_them() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (-1, "1969-12-31T23:59:59Z"),
+            (1_700_000_000, "2023-11-14T22:13:20Z"),
+        ] {
+            assert_eq!(rfc3339(seconds), text);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Images to registries.
+
+use super::access::{Access, Reach};
+use super::assemble::{Assembled, Form, Recipe, assemble};
+use super::error::{named, of_registry};
+use super::sources::blocking;
+use super::{AT_ONCE, Images, blobs};
+use crate::services::Services;
+use futures::{StreamExt as _, TryStreamExt as _};
+use graph::{Context, Span};
+use image::{Family, Index, Role};
+use protocol::{Error, SpanKind, Unit};
+use registry::{MemorySource, Progress, Reference, Registries};
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::{BlobId, BlobPin, Store};
+use tokio::io::AsyncSeekExt as _;
+
+impl Images {
+    /// Pushes an image, or one for each platform under one name, and gives the name with its digest.
+    pub(crate) async fn publish(
+        &self,
+        access: &Access,
+        (address, reach): (&str, Reach),
+        (recipes, form): (&[Recipe], Form),
+        cx: &Context,
+    ) -> Result<String, Error> {
+        let reference = Reference::parse(address).map_err(of_registry)?;
+        if reference.digest().is_some() {
+            return Err(Error::user(format!(
+                "`{address}` names a digest: an image is published under a tag"
+            )));
+        }
+        let registries = reach.apply(access, &reference).registries;
+        let images = assembled(recipes, form, cx).await?;
+        let push = Push {
+            span: cx.span().child(format!("push {reference}"), SpanKind::Work),
+            store: cx.get::<Services>()?.store.clone(),
+            registries,
+            reference,
+            done: Arc::default(),
+            total: images.iter().flat_map(|image| &image.layers).map(|layer| layer.size).sum(),
+        };
+        // A manifest may come only when all it names is there.
+        futures::try_join!(push.layers(&images), push.configs(&images))?;
+        push.manifests(&images, form.family).await
+    }
+}
+
+/// The images of recipes, of which no two may be for the same platform.
+pub(super) async fn assembled(
+    recipes: &[Recipe],
+    form: Form,
+    cx: &Context,
+) -> Result<Vec<Assembled>, Error> {
+    let mut platforms = HashSet::new();
+    let mut images = Vec::with_capacity(recipes.len());
+    for recipe in recipes {
+        if !platforms.insert(&recipe.platform) {
+            let message = format!("two variants of the image are for {}", recipe.platform);
+            return Err(Error::user(message));
+        }
+        images.push(assemble(recipe, form, cx).await?);
+    }
+    Ok(images)
+}
+
+/// The index over several images: what was said of each stands there too.
+pub(super) fn index(images: &[Assembled], family: Family) -> Index {
+    let entries = images.iter().map(|image| {
+        let mut descriptor = image.descriptor();
+        if let Ok(image::Document::Manifest(manifest)) =
+            image::Document::parse(&image.media_type, &image.manifest)
+        {
+            descriptor.annotations = manifest.annotations;
+        }
+        descriptor
+    });
+    Index::new(family, entries.collect())
+}
+
+/// A push on its way.
+struct Push {
+    registries: Registries,
+    reference: Reference,
+    store: Store,
+    span: Span,
+    done: Arc<AtomicU64>,
+    total: u64,
+}
+
+impl Push {
+    async fn layers(&self, images: &[Assembled]) -> Result<(), Error> {
+        let (mut seen, mut work) = (HashSet::new(), vec![]);
+        for image in images {
+            for (number, layer) in image.layers.iter().enumerate() {
+                if seen.insert(layer.digest) {
+                    work.push(self.layer(image, number));
+                }
+            }
+        }
+        futures::stream::iter(work).buffer_unordered(AT_ONCE).try_collect::<()>().await
+    }
+
+    /// Pushes a layer unless the registry has it or can take it over from another repository.
+    async fn layer(&self, image: &Assembled, number: usize) -> Result<(), Error> {
+        let layer = &image.layers[number];
+        let (digest, size) = (named(&layer.digest), layer.size);
+        let has = self.registries.has_blob(&self.reference, &digest).await.map_err(of_registry)?;
+        if has || self.mounted(layer).await? {
+            self.further(size);
+            return Ok(());
+        }
+        let id = BlobId::from_bytes(*layer.digest.as_bytes());
+        let descriptor = registry::Descriptor { digest, size };
+        match self.push(image, number, (id, &descriptor)).await {
+            // A blob that is damaged here is refused there. Then it is given up, and comes anew.
+            Err(_) if self.is_damaged(id).await => {
+                self.push(image, number, (id, &descriptor)).await
+            }
+            pushed => pushed,
+        }
+    }
+
+    async fn push(
+        &self,
+        image: &Assembled,
+        number: usize,
+        (id, descriptor): (BlobId, &registry::Descriptor),
+    ) -> Result<(), Error> {
+        let layer = &image.layers[number];
+        let pin =
+            blobs::ensure(&self.store, &self.registries, &image.snapshot, number, layer).await?;
+        let source = Arc::new(StoredBlob { store: self.store.clone(), id, _pin: pin });
+        let pushed =
+            self.registries.push_absent_blob(&self.reference, descriptor, source, self.progress());
+        pushed.await.map_err(of_registry)
+    }
+
+    /// Whether the bytes of a blob are not what they were.
+    async fn is_damaged(&self, id: BlobId) -> bool {
+        let store = self.store.clone();
+        let read = blocking(move || {
+            let copied = io::copy(&mut store.read_blob(&id)?, &mut io::sink());
+            Ok(copied.map_err(store::Error::from_read("a layer of an image"))?)
+        });
+        read.await.is_err()
+    }
+
+    async fn mounted(&self, layer: &blobs::Layer) -> Result<bool, Error> {
+        let origin = layer.origin.as_ref().filter(|origin| origin.blob == layer.digest);
+        let Some(repository) = origin.and_then(|origin| origin.repository.as_deref()) else {
+            return Ok(false);
+        };
+        let here = format!("{}/", self.reference.registry());
+        let Some(repository) = repository.strip_prefix(&here) else { return Ok(false) };
+        if repository == self.reference.repository() {
+            return Ok(false);
+        }
+        let mounted =
+            self.registries.mount_blob(&self.reference, &named(&layer.digest), repository).await;
+        // The bytes can always be pushed instead.
+        Ok(mounted.unwrap_or(false))
+    }
+
+    async fn configs(&self, images: &[Assembled]) -> Result<(), Error> {
+        for image in images {
+            let config = registry::Descriptor {
+                digest: named(&image.config_digest()),
+                size: image.config.len() as u64,
+            };
+            let source = Arc::new(MemorySource::new(image.config.clone()));
+            let quiet = registry::quiet();
+            let pushed = self.registries.push_blob(&self.reference, &config, source, quiet);
+            pushed.await.map_err(of_registry)?;
+        }
+        Ok(())
+    }
+
+    /// Pushes manifests, and gives the name with its digest.
+    async fn manifests(self, images: &[Assembled], family: Family) -> Result<String, Error> {
+        let digest = match images {
+            [only] => self.manifest(&self.reference, &only.media_type, &only.manifest).await?,
+            several => {
+                for image in several {
+                    let digest = named(&image.descriptor().digest);
+                    let reference = self.reference.with_digest(digest);
+                    self.manifest(&reference, &image.media_type, &image.manifest).await?;
+                }
+                let index = index(several, family).to_bytes();
+                self.manifest(&self.reference, family.media_type(Role::Index), &index).await?
+            }
+        };
+        self.span.done();
+        Ok(self.reference.with_digest(digest).to_string())
+    }
+
+    async fn manifest(
+        &self,
+        reference: &Reference,
+        media_type: &str,
+        bytes: &[u8],
+    ) -> Result<registry::Digest, Error> {
+        let pushed = self.registries.push_manifest(reference, media_type, bytes);
+        pushed.await.map_err(of_registry)
+    }
+
+    /// Adds to the sum what one blob is further.
+    fn progress(&self) -> Progress {
+        let (span, sum, total) = (self.span.clone(), self.done.clone(), self.total);
+        let before = AtomicU64::new(0);
+        Arc::new(move |done, _| {
+            let more = done.saturating_sub(before.swap(done, Ordering::Relaxed));
+            let now = sum.fetch_add(more, Ordering::Relaxed) + more;
+            span.progress(now, Some(total.max(now)), Unit::Bytes);
+        })
+    }
+
+    fn further(&self, bytes: u64) {
+        let now = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.span.progress(now, Some(self.total.max(now)), Unit::Bytes);
+    }
+}
+
+/// A blob of the store that is pushed.
+struct StoredBlob {
+    store: Store,
+    id: BlobId,
+    _pin: BlobPin,
+}
+
+impl registry::Source for StoredBlob {
+    fn open(&self, from: u64) -> futures::future::BoxFuture<'_, io::Result<registry::Reader>> {
+        Box::pin(async move {
+            let file = self.store.open_blob(&self.id).map_err(io::Error::other)?;
+            let mut file = tokio::fs::File::from_std(file);
+            file.seek(io::SeekFrom::Start(from)).await?;
+            file.set_max_buf_size(1 << 20);
+            Ok(Box::new(file) as registry::Reader)
+        })
+    }
+}
