@@ -47,7 +47,7 @@ fn what_does_not_work_yet_says_so() {
     let document = "{ git(url: \"http://git.example/x\") { head { tree { entries } } } }";
     let output = state.cli(["query"]).stdin(document).run();
     assert!(output.fails(1).contains("not implemented yet"), "{output:#?}");
-    let output = state.cli(["core", "container", "as-tarball", "size"]).run();
+    let output = state.cli(["core", "container", "as-service", "id"]).run();
     assert!(!output.status.success() && !output.stderr.is_empty(), "{output:#?}");
 }
 

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::{self, Read as _, Write};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -67,8 +67,15 @@ impl BlobWriter {
             fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         }
         self.state.pins().blobs.keep_fresh(id);
-        self.state.durable().made_blob(id);
-        fs::rename(&self.path, &place).map_err(Error::io("write", &place))?;
+        let durable = self.state.durable();
+        if durable.knows_blob(id) && place.exists() {
+            return Ok(id);
+        }
+        durable.made_blob(id);
+        // A file that is there and whole stays: committed rows may name it, and ours is not on disk.
+        if !is_whole(&place, &id) {
+            fs::rename(&self.path, &place).map_err(Error::io("write", &place))?;
+        }
         self.state.unmeasured().note_blob(id);
         Ok(id)
     }
@@ -114,6 +121,22 @@ pub(crate) fn open(state: &StateDir, id: &BlobId) -> Result<File, Error> {
         io::ErrorKind::NotFound => Error::MissingBlob(*id),
         _ => Error::io("open", &place)(error),
     })
+}
+
+/// Whether a file has the bytes that its name says.
+fn is_whole(place: &Path, id: &BlobId) -> bool {
+    sum(place).is_ok_and(|sum| sum == id.0)
+}
+
+fn sum(place: &Path) -> io::Result<[u8; 32]> {
+    let mut file = File::open(place)?;
+    let (mut hasher, mut piece) = (Sha256::new(), vec![0; 128 * 1024]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hasher.finalize().into()),
+            count => hasher.update(&piece[..count]),
+        }
+    }
 }
 
 pub(crate) fn place(state: &StateDir, id: &BlobId) -> PathBuf {

@@ -15,7 +15,8 @@
 //!             work             the kernel's side of an exec's overlay
 //!             stub             mount points that a tree lacks
 //!   blobs/sha256/<xx>/<hex>    streams and downloads by their content
-//!   volumes/<hex>/data         mutable cache volumes
+//!   volumes/<hex>/data         mutable cache volumes, by the digest of their key
+//!   ballast                    given up on a full disk (see the space module)
 //!   empty/                     stays empty
 //!   trash/                     what threads are removing
 //!   tmp/                       blobs and manifests that are being written

@@ -186,3 +186,59 @@ impl BlobPin {
         Self(pin)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Arc<Table<u32>> {
+        Arc::default()
+    }
+
+    #[test]
+    fn what_is_pinned_cannot_be_claimed_and_what_is_claimed_cannot_be_pinned() {
+        let table = table();
+        let pin = table.pin(1).unwrap();
+        let clone = pin.clone();
+        drop(pin);
+        assert!(table.is_pinned(&1) && !table.claim(1));
+        drop(clone);
+        assert!(!table.is_pinned(&1) && table.claim(1));
+        assert!(!table.claim(1), "it is claimed already");
+        assert!(table.pin(1).is_none());
+        table.let_go(&1);
+        assert!(table.pin(1).is_some());
+        assert_eq!(table.released(), 2);
+    }
+
+    #[test]
+    fn a_pin_that_comes_while_another_goes_is_not_lost() {
+        let table = table();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        let pin = table.pin(1).unwrap();
+                        assert!(table.is_pinned(&1));
+                        drop(pin);
+                    }
+                });
+            }
+        });
+        assert!(table.claim(1));
+    }
+
+    #[test]
+    fn what_is_fresh_or_named_meanwhile_stays() {
+        let table = table();
+        table.keep_fresh(1);
+        assert!(!table.claim(1));
+        table.name([1].into_iter());
+        assert!(table.claim(1), "a row names it now, and the collection has read the rows");
+        table.begin_deciding();
+        table.name([2].into_iter());
+        assert!(!table.claim(2));
+        table.end_deciding();
+        assert!(table.claim(2));
+    }
+}

@@ -87,12 +87,11 @@ fn who_waits_for_a_locked_volume_says_so_and_can_give_up() {
     wait_for_sleeps(&state, &sleep, 1);
     // Somebody gives up: nobody is kept from the volume by that.
     let root = testkit::busybox();
-    let cache = state.cli(["core", "cache-volume", "--key=k", "id"]).run().ok().to_owned();
     let words = |script: &str| {
         state
             .cli(["core", "--progress=plain", "container", "with-rootfs", "--directory"])
             .args([root.to_str().unwrap(), "with-mounted-cache", "--path=/cache"])
-            .args(["--sharing=LOCKED", &format!("--cache={}", cache.trim())])
+            .args(["--sharing=LOCKED", "--cache=k"])
             .args(["with-exec", &format!("--args=sh,-c,{script}"), "stdout"])
     };
     let mut given_up = words("echo never").spawn();

@@ -44,7 +44,7 @@ fn a_field_that_is_not_built_says_so() {
     let session = Session::start(&state);
     for document in [
         r#"{ git(url: "http://git.example/r") { head { commit } } }"#,
-        "{ container { asTarball { size } } }",
+        "{ container { asService { hostname } } }",
         r#"{ directory { digest } }"#,
     ] {
         let said = session.error(document);

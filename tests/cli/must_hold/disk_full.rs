@@ -3,7 +3,8 @@
 use serde_json::Value;
 use std::io::Write as _;
 use testkit::process::wait_until;
-use testkit::{Session, State};
+use testkit::registry::Registry;
+use testkit::{Random, Session, State, rounds};
 
 /// Size of the disk in MiB; what each test writes is more than half of it.
 const DISK: u64 = 96;
@@ -99,6 +100,31 @@ fn in_the_middle_of_an_import() {
 }
 
 #[test]
+fn in_the_middle_of_a_pull() {
+    let state = State::on_disk(DISK, WHOLE_DISK);
+    let registry = Registry::start();
+    let publisher = state.another();
+    let session = Session::start(&publisher);
+    for (name, mebibytes) in [("large", 2 * DISK), ("small", DISK / 4)] {
+        let script = format!("head -c {} /dev/urandom > /big", mebibytes * MIB);
+        let address = format!("{}/{name}:1", registry.address());
+        session.container(&format!(
+            r#"withExec(args: ["sh", "-c", {}]) {{ publish(address: {}) }}"#,
+            Value::from(script),
+            Value::from(address)
+        ));
+    }
+    session.end();
+    let pull = |name: &str| {
+        let address = Value::from(format!("{}/{name}:1", registry.address()));
+        format!("{{ container {{ from(address: {address}) {{ rootfs {{ entries }} }} }} }}")
+    };
+    let session = Session::start(&state);
+    let error = error_of(&session, &pull("large"));
+    recovers(&state, &session, &error, &pull("small"));
+}
+
+#[test]
 fn at_a_commit_and_at_the_end_of_a_session() {
     let state = State::on_disk(DISK, WHOLE_DISK);
     let session = Session::start(&state);
@@ -153,4 +179,38 @@ fn the_quota_stops_a_command_before_the_disk_is_full() {
         &error,
         &session.on_container(r#"withExec(args: ["true"]) { stdout }"#),
     );
+}
+
+#[test]
+fn again_and_again_whatever_fills_it() {
+    let mut random = Random::new("disk full");
+    let state = State::on_disk(DISK, WHOLE_DISK);
+    let folder = state.workdir().join("tree");
+    std::fs::create_dir_all(&folder).unwrap();
+    for number in 0..DISK {
+        std::fs::write(folder.join(number.to_string()), vec![number as u8; MIB as usize]).unwrap();
+    }
+    let path = Value::from(folder.to_str().unwrap());
+    for round in 0..rounds() {
+        let session = Session::start(&state);
+        let volume = session.leaf(r#"{ cacheVolume(key: "k") { id } }"#);
+        let exec = |file: &str, bytes: u64| {
+            let script = Value::from(format!("head -c {bytes} /dev/zero > {file} # {round}"));
+            session.on_container(&format!(
+                r#"withMountedCache(path: "/cache", cache: {volume}) {{ withExec(args: ["sh", "-c", {script}]) {{ stdout }} }}"#
+            ))
+        };
+        let small = exec("/small", 1000);
+        let filler = fill(&state, random.below(30 * MIB));
+        let document = match random.below(3) {
+            0 => exec("/big", DISK * MIB),
+            1 => exec("/cache/big", DISK * MIB),
+            _ => format!("{{ host {{ directory(path: {path}) {{ entries }} }} }}"),
+        };
+        let error = error_of(&session, &document);
+        // Without a filler that is not ours to prune there is room for the next run.
+        std::fs::remove_file(filler).unwrap();
+        recovers(&state, &session, &error, &small);
+        assert_eq!(session.end(), 0, "round {round}\n{}", state.log());
+    }
 }

@@ -6,7 +6,7 @@ use crate::snapshot::LayerId;
 use crate::space::Measure;
 use protocol::Digest;
 use rusqlite::{Connection, Transaction};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 /// What is known of a remembered result besides the result.
@@ -25,46 +25,49 @@ pub(crate) struct ActionRow {
 }
 
 impl Database {
-    /// Every remembered result; none if they cannot all be read. A row that is put while this runs
-    /// may be missing.
-    pub(crate) fn actions(&self) -> Option<Vec<ActionRow>> {
+    /// Hands out every remembered result, one after the other, because there may be very many. Says
+    /// whether that were all; a row that is put while this runs may be missing.
+    pub(crate) fn each_action(&self, take: &mut dyn FnMut(ActionRow)) -> bool {
         // What waits first, then the file: a row that is committed between the two is seen.
-        let mut rows = HashMap::new();
-        let (mut removed, mut forgotten) = (HashSet::new(), HashMap::new());
-        self.queue.each_pending(|batch| {
-            pending(batch, &mut rows, &mut removed);
-            forgotten.extend(batch.forgotten.iter().map(|(key, created)| (*key, *created)));
-        });
-        let read = schema::open_reader(&self.path).and_then(|file| each_action(&file, &mut rows));
-        if let Err(error) = read {
-            return self.miss(&error);
+        let mut pending = Pending::default();
+        self.queue.each_pending(|batch| pending.add(batch));
+        let mut told = |mut row: ActionRow| {
+            let uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+            let used = uses.get(&row.key).copied().unwrap_or(0);
+            drop(uses);
+            row.last_used = row.last_used.max(used);
+            if pending.forgotten.get(&row.key) != Some(&row.created) {
+                take(row);
+            }
+        };
+        let read = schema::open_reader(&self.path)
+            .and_then(|file| stored_actions(&file, &pending.actions, &mut told));
+        for (_, row) in std::mem::take(&mut pending.actions) {
+            row.into_iter().for_each(&mut told);
         }
-        removed.iter().for_each(|key| {
-            rows.remove(key);
-        });
-        let uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        let there = |row: &ActionRow| forgotten.get(&row.key) != Some(&row.created);
-        let mut rows: Vec<ActionRow> = rows.into_values().filter(there).collect();
-        for row in &mut rows {
-            row.last_used = row.last_used.max(uses.get(&row.key).copied().unwrap_or(0));
+        match read {
+            Ok(()) => true,
+            Err(error) => {
+                self.miss::<()>(&error);
+                false
+            }
         }
-        Some(rows)
     }
 
-    /// Forgets results, unless they were put anew since these rows were read.
-    pub(crate) fn forget_actions(&self, rows: &[&ActionRow]) {
+    /// Forgets results by key and time, unless they were put anew since then.
+    pub(crate) fn forget_actions(&self, rows: &[(Digest, i64)]) {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.iter().for_each(|row| {
-            uses.remove(&row.key);
+        rows.iter().for_each(|(key, _)| {
+            uses.remove(key);
         });
         drop(uses);
         self.queue.put(|batch| {
-            for row in rows {
-                let pending = batch.actions.get(&row.key).and_then(Option::as_ref);
-                if pending.is_some_and(|pending| pending.created == row.created) {
-                    batch.actions.insert(row.key, None);
+            for (key, created) in rows {
+                let pending = batch.actions.get(key).and_then(Option::as_ref);
+                if pending.is_some_and(|pending| pending.created == *created) {
+                    batch.actions.insert(*key, None);
                 }
-                batch.forgotten.insert(row.key, row.created);
+                batch.forgotten.insert(*key, *created);
             }
         });
     }
@@ -73,7 +76,8 @@ impl Database {
     pub(crate) fn sizes(&self) -> HashMap<LayerId, Arc<Measure>> {
         let read = schema::open_reader(&self.path).and_then(|file| sizes(&file));
         read.unwrap_or_else(|error| {
-            self.miss::<()>(&error);
+            // What is missing is measured again, so this alone is no reason to begin anew.
+            tracing::warn!("cannot read sizes from `{}`: {error}", self.path.display());
             HashMap::new()
         })
     }
@@ -95,37 +99,48 @@ impl Database {
     }
 }
 
-fn pending(batch: &Batch, rows: &mut HashMap<Digest, ActionRow>, removed: &mut HashSet<Digest>) {
-    for (key, row) in &batch.actions {
-        removed.remove(key);
-        let Some(row) = row else {
-            rows.remove(key);
-            removed.insert(*key);
-            continue;
-        };
-        let row = ActionRow {
-            key: *key,
-            kind: row.kind.to_owned(),
-            label: row.label.clone(),
-            created: row.created,
-            last_used: row.created,
-            needs: row.needs.clone(),
-            committed: false,
-        };
-        rows.insert(*key, row);
+/// Rows that are not committed.
+#[derive(Default)]
+struct Pending {
+    /// None for a row that is removed.
+    actions: HashMap<Digest, Option<ActionRow>>,
+    forgotten: HashMap<Digest, i64>,
+}
+
+impl Pending {
+    /// Adds a batch, which is newer than those before.
+    fn add(&mut self, batch: &Batch) {
+        for (key, row) in &batch.actions {
+            let row = row.as_ref().map(|row| ActionRow {
+                key: *key,
+                kind: row.kind.to_owned(),
+                label: row.label.clone(),
+                created: row.created,
+                last_used: row.created,
+                needs: row.needs.clone(),
+                committed: false,
+            });
+            self.actions.insert(*key, row);
+        }
+        self.forgotten.extend(batch.forgotten.iter().map(|(key, created)| (*key, *created)));
     }
 }
 
-fn each_action(file: &Connection, rows: &mut HashMap<Digest, ActionRow>) -> rusqlite::Result<()> {
+/// Hands out the rows of the file that are not among the others.
+fn stored_actions(
+    file: &Connection,
+    others: &HashMap<Digest, Option<ActionRow>>,
+    take: &mut dyn FnMut(ActionRow),
+) -> rusqlite::Result<()> {
     let sql = "SELECT key, kind, label, created, last_used, needs FROM actions";
     let mut statement = file.prepare(sql)?;
     let mut found = statement.query([])?;
     while let Some(row) = found.next()? {
         let key = Digest::from_bytes(row.get(0)?);
-        if rows.contains_key(&key) {
+        if others.contains_key(&key) {
             continue;
         }
-        let row = ActionRow {
+        take(ActionRow {
             key,
             kind: row.get(1)?,
             label: row.get(2)?,
@@ -133,8 +148,7 @@ fn each_action(file: &Connection, rows: &mut HashMap<Digest, ActionRow>) -> rusq
             last_used: row.get(4)?,
             needs: row.get(5)?,
             committed: true,
-        };
-        rows.insert(key, row);
+        });
     }
     Ok(())
 }

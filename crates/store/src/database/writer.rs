@@ -17,8 +17,9 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long rows gather. A result must be safe within a second of being usable.
-const GATHER: Duration = Duration::from_millis(100);
+/// How long rows gather before what they name is brought to disk. A result must be safe within a
+/// second of being usable.
+const GATHER: Duration = Duration::from_millis(300);
 /// How long the writer waits before it tries again what could not be committed.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -205,11 +206,11 @@ impl Queue {
         }
     }
 
-    /// Gives more rows the time to come, unless somebody waits.
+    /// Gives more rows the time to come, unless somebody waits or rows that came before are ready.
     fn gather<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let pause = if state.failing { RETRY } else { GATHER };
         let until = Instant::now() + pause;
-        while state.flushing == 0 && !state.stop {
+        while state.flushing == 0 && !state.stop && !state.progress {
             let Some(left) = until.checked_duration_since(Instant::now()) else { break };
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;

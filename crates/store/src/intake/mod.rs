@@ -45,9 +45,9 @@ use walk::{Found, Walk, lock, unreadable};
 
 /// Part of the key of an index: raised when an older index must not be used.
 const VERSION: u64 = 1;
-/// Threads of one import at least and at most. Reading from a cold disk gains from more than one
-/// thread a core.
-const THREADS: std::ops::RangeInclusive<usize> = 2..=8;
+/// Threads of one import a core, because some wait for the disk, and at most.
+const THREADS_PER_CORE: usize = 2;
+const MOST_THREADS: usize = 8;
 /// Hidden entries and bytes that are not worth a merge.
 const FEW_ENTRIES: u64 = 1_000;
 const FEW_BYTES: u64 = 64 << 20;
@@ -132,7 +132,7 @@ impl Store {
         let above = source.ignores.iter().flatten();
         let ignores = above
             .fold(Ignores::default(), |ignores, (below, text)| ignores.with_above(below, text));
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let walk = Walk {
             root: &source.directory,
             selection,
@@ -141,7 +141,7 @@ impl Store {
             state,
             own: (own.device, own.stamp.inode),
             watch,
-            pool: Pool::new(threads.clamp(*THREADS.start(), *THREADS.end())),
+            pool: Pool::new((cores * THREADS_PER_CORE).min(MOST_THREADS)),
             found: Found::default(),
         };
         walk.run(Node {

@@ -11,9 +11,11 @@ use crate::database::ActionRow;
 use crate::needs::Needs;
 use crate::pins::Pins;
 use crate::snapshot::LayerId;
+use protocol::Digest;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A result that needs nothing is forgotten when it was not used for so long.
@@ -61,12 +63,15 @@ impl Shared {
     /// Collects what nothing needs, and then as much as the limits ask for.
     pub(crate) fn collect(&self, limits: &Limits) -> Collected {
         let _one_at_a_time = self.collecting.lock().unwrap_or_else(PoisonError::into_inner);
+        self.collected_at.store(self.released(), Ordering::Relaxed);
         super::ballast::give_up_if_full(self.state.path());
         let _deciding = Deciding::new(self.state.pins());
         self.measure_all();
         // Without all rows there is no telling what is needed.
-        let Some(rows) = self.database.actions() else { return Collected::default() };
-        let rows = Rows::new(rows);
+        let mut rows = Rows::default();
+        if !self.database.each_action(&mut |row| rows.add(&row)) {
+            return Collected::default();
+        }
         let mut run = Run { shared: self, gone: HashSet::new(), collected: Collected::default() };
         let disk = super::disk::Disk::of(self.state.path());
         let order = self.order(&rows, limits);
@@ -84,10 +89,10 @@ impl Shared {
     fn order(&self, rows: &Rows, limits: &Limits) -> Vec<(Turn, Thing)> {
         let now = nanoseconds(SystemTime::now());
         let recent = now.saturating_sub(i64::try_from(limits.keep.as_nanos()).unwrap_or(i64::MAX));
-        let turn = |thing: Thing| match rows.used.get(&thing) {
+        let turn = |thing: Thing| match rows.of(&thing) {
             None => Turn::Unneeded,
-            Some((used, _)) if *used < recent => Turn::Old(*used),
-            Some((used, _)) => Turn::Recent(*used),
+            Some(needed) if needed.last_used < recent => Turn::Old(needed.last_used),
+            Some(needed) => Turn::Recent(needed.last_used),
         };
         let ledger = self.ledger();
         let layers = ledger.layers().keys().map(|id| Thing::Layer(*id));
@@ -100,33 +105,61 @@ impl Shared {
             order.push((Turn::Volume(nanoseconds(used)), Thing::Volume(*id)));
         }
         drop(ledger);
-        let needed_by = |thing: &Thing| rows.used.get(thing).map_or(0, |(_, results)| *results);
+        let needed_by = |thing: &Thing| rows.of(thing).map_or(0, |needed| needed.results);
         order.sort_by_cached_key(|(turn, thing)| (*turn, needed_by(thing)));
         order
     }
 }
 
-/// Remembered results, and the things that they need: when they were last used, and by how many
-/// results they are needed.
+/// Remembered results and the things that they need, in little memory: there may be very many.
+#[derive(Default)]
 struct Rows {
-    rows: Vec<(ActionRow, Needs)>,
-    used: HashMap<Thing, (i64, u32)>,
+    rows: Vec<Row>,
+    needed: Vec<Needed>,
+    numbers: HashMap<Thing, u32>,
+}
+
+struct Row {
+    key: Digest,
+    created: i64,
+    last_used: i64,
+    /// By their numbers.
+    needs: Box<[u32]>,
+}
+
+/// Something that results need.
+struct Needed {
+    thing: Thing,
+    last_used: i64,
+    /// How many results need it.
+    results: u32,
 }
 
 impl Rows {
-    fn new(rows: Vec<ActionRow>) -> Self {
-        let mut used: HashMap<Thing, (i64, u32)> = HashMap::new();
-        let decode = |row: ActionRow| {
-            let needs = Needs::decode(&row.needs).unwrap_or_default();
-            for thing in things(&needs) {
-                let (last, results) = used.entry(thing).or_insert((row.last_used, 0));
-                *last = row.last_used.max(*last);
-                *results += 1;
+    fn add(&mut self, row: &ActionRow) {
+        let needs = Needs::decode(&row.needs).unwrap_or_default();
+        let layers = needs.layers.into_iter().map(Thing::Layer);
+        let things = layers.chain(needs.blobs.into_iter().map(Thing::Blob));
+        let needs = things.map(|thing| self.need(thing, row.last_used)).collect();
+        let (key, created, last_used) = (row.key, row.created, row.last_used);
+        self.rows.push(Row { key, created, last_used, needs });
+    }
+
+    /// Counts a need, and gives the number of what is needed.
+    fn need(&mut self, thing: Thing, last_used: i64) -> u32 {
+        let number = *self.numbers.entry(thing).or_insert(self.needed.len() as u32);
+        match self.needed.get_mut(number as usize) {
+            Some(needed) => {
+                needed.last_used = needed.last_used.max(last_used);
+                needed.results += 1;
             }
-            (row, needs)
-        };
-        let rows = rows.into_iter().map(decode).collect();
-        Self { rows, used }
+            None => self.needed.push(Needed { thing, last_used, results: 1 }),
+        }
+        number
+    }
+
+    fn of(&self, thing: &Thing) -> Option<&Needed> {
+        self.needed.get(*self.numbers.get(thing)? as usize)
     }
 }
 
@@ -157,21 +190,21 @@ impl Run<'_> {
     /// Forgets results that need something which is gone, and then removes what only they needed.
     fn forget(&mut self, rows: &Rows, everything: bool) {
         let expired = nanoseconds(SystemTime::now()) - NEEDLESS_KEPT.as_nanos() as i64;
-        let (mut dead, mut needed) = (vec![], HashSet::new());
-        for (row, needs) in &rows.rows {
-            let needless = needs.layers.is_empty() && needs.blobs.is_empty();
-            let useless = needless && (everything || row.last_used < expired);
-            if useless || things(needs).any(|thing| self.gone.contains(&thing)) {
-                dead.push(row);
+        let gone: Vec<bool> = rows.needed.iter().map(|n| self.gone.contains(&n.thing)).collect();
+        let mut needed = vec![false; gone.len()];
+        let mut dead = vec![];
+        for row in &rows.rows {
+            let useless = row.needs.is_empty() && (everything || row.last_used < expired);
+            if useless || row.needs.iter().any(|number| gone[*number as usize]) {
+                dead.push((row.key, row.created));
             } else {
-                needed.extend(things(needs));
+                row.needs.iter().for_each(|number| needed[*number as usize] = true);
             }
         }
         if !dead.is_empty() {
-            let only_theirs = rows.used.keys().filter(|thing| !needed.contains(thing));
-            let only_theirs: Vec<Thing> =
-                only_theirs.filter(|thing| !self.gone.contains(thing)).copied().collect();
-            only_theirs.into_iter().for_each(|thing| self.remove_one(thing));
+            let states = gone.iter().zip(&needed).zip(&rows.needed);
+            let only_theirs = states.filter(|((gone, needed), _)| !**gone && !**needed);
+            only_theirs.for_each(|(_, needed)| self.remove_one(needed.thing));
             self.shared.database.forget_actions(&dead);
         }
         let layers: Vec<LayerId> = self.gone.iter().filter_map(Thing::layer).collect();
@@ -224,11 +257,6 @@ impl Shared {
 fn only_has_key(folder: &std::path::Path) -> bool {
     let Ok(mut entries) = fs::read_dir(folder) else { return false };
     entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == "key"))
-}
-
-fn things(needs: &Needs) -> impl Iterator<Item = Thing> {
-    let layers = needs.layers.iter().map(|id| Thing::Layer(*id));
-    layers.chain(needs.blobs.iter().map(|id| Thing::Blob(*id)))
 }
 
 fn nanoseconds(time: SystemTime) -> i64 {

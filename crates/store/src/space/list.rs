@@ -39,7 +39,8 @@ impl Shared {
     /// Everything, oldest first.
     pub(crate) fn list(&self) -> Vec<CacheEntry> {
         self.measure_all();
-        let mut rows = self.database.actions().unwrap_or_default();
+        let mut rows = vec![];
+        self.database.each_action(&mut |row| rows.push(row));
         rows.sort_by_key(|row| (row.created, row.key));
         let mut charged = Charged::default();
         let mut entries: Vec<CacheEntry> =

@@ -36,7 +36,7 @@ use room::Account;
 use rustix::fs::{AtFlags, statat};
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -48,6 +48,8 @@ const TICK: Duration = Duration::from_secs(30);
 const GATHER: Duration = Duration::from_millis(500);
 /// How long after the end of a session its leftovers are collected.
 const AFTER_SESSION: Duration = Duration::from_secs(1);
+/// Collecting after sessions takes at most one part in so many of the time.
+const SHARE_OF_TIME: u32 = 20;
 
 /// The threads that measure, collect and watch.
 pub(crate) struct Space {
@@ -70,6 +72,8 @@ pub(crate) struct Shared {
     accounted: Condvar,
     /// Bytes that were granted to who writes.
     granted: AtomicU64,
+    /// How often something had been let go of when the last collection began.
+    collected_at: AtomicU64,
     /// When a collection last gave nothing, and how much had been let go of until then.
     fruitless: Mutex<Option<(Instant, u64)>>,
     watched: Watched,
@@ -82,6 +86,8 @@ pub(crate) struct Shared {
 #[derive(Default)]
 struct Orders {
     collect_at: Option<Instant>,
+    /// How long the last collection of the thread took.
+    last_took: Duration,
     /// Whether what was on disk at the start is known.
     loaded: bool,
     stop: bool,
@@ -104,6 +110,7 @@ impl Space {
             account: Mutex::default(),
             accounted: Condvar::new(),
             granted: AtomicU64::new(0),
+            collected_at: AtomicU64::new(u64::MAX),
             fruitless: Mutex::default(),
             watched: Watched::default(),
             seen_full: Mutex::default(),
@@ -182,9 +189,16 @@ impl Shared {
     /// Has what is not needed any more collected a little later.
     pub(crate) fn collect_soon(&self) {
         let mut orders = self.orders();
-        orders.collect_at.get_or_insert_with(|| Instant::now() + AFTER_SESSION);
+        let pause = AFTER_SESSION.max(orders.last_took * SHARE_OF_TIME);
+        orders.collect_at.get_or_insert_with(|| Instant::now() + pause);
         drop(orders);
         self.changed.notify_all();
+    }
+
+    /// How often the last pin of something was dropped.
+    fn released(&self) -> u64 {
+        let pins = self.state.pins();
+        pins.layers.released() + pins.blobs.released()
     }
 
     /// Bytes that everything in the store takes, half-made things left out.
@@ -243,8 +257,11 @@ impl Shared {
             drop(orders);
             tick = Instant::now() + TICK;
             let free = Disk::of(self.state.path()).free;
-            if asked || self.limits.may_stay(self.used(), free).is_some() {
+            let news = asked && self.collected_at.load(Ordering::Relaxed) != self.released();
+            if news || self.limits.may_stay(self.used(), free).is_some() {
+                let began = Instant::now();
                 let collected = self.collect(&self.limits);
+                self.orders().last_took = began.elapsed();
                 if collected != Collected::default() {
                     tracing::info!(?collected, "room was made");
                 }

@@ -28,7 +28,7 @@ pub struct Full {
     pub path: PathBuf,
     /// Bytes that the store uses.
     pub used: u64,
-    /// Bytes that it may use.
+    /// Bytes that it may use; the greatest number when it is the disk that is full.
     pub max_used: u64,
     /// Bytes that are free on its disk.
     pub free: u64,
@@ -40,7 +40,7 @@ impl Full {
 
     fn describe(&self) -> String {
         let path = self.path.display();
-        if self.used >= self.max_used {
+        if self.max_used < u64::MAX {
             let (used, most) = (Bytes(self.used), Bytes(self.max_used));
             return format!(
                 "the cache in `{path}` is full: it uses {used}, may use {most}, and all of it is in use"
@@ -128,7 +128,8 @@ impl Shared {
         if disk.free > reserve && self.used_about(&disk) < self.limits.max_used {
             return Ok(());
         }
-        self.make_room(reserve).map(drop)
+        // A cache that may hold little has no room for as much as a disk keeps back.
+        self.make_room(reserve.min(self.limits.max_used / 16)).map(drop)
     }
 
     /// The limits of the store, tight enough for so many more bytes.
@@ -205,6 +206,9 @@ impl Shared {
     /// Says why there is no room.
     pub(super) fn full(&self) -> Full {
         let disk = Disk::of(self.state.path());
+        if disk.free <= Limits::own_reserve(disk.size) {
+            return self.no_disk_left();
+        }
         Full {
             path: self.state.path().to_owned(),
             used: self.used_about(&disk),
