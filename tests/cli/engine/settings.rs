@@ -67,7 +67,9 @@ fn network_none_has_loopback_only_and_host_has_the_hosts() {
 fn loopback_works_without_a_network() {
     let state = State::new();
     let session = Session::start(&state);
-    let script = "(echo answer | nc -l -p 4242 &) ; for i in $(seq 200); do \
-                  nc 127.0.0.1 4242 </dev/null 2>/dev/null && break; usleep 20000; done";
+    // Either side may be gone before the other has read, so both try again.
+    let script = "echo answer > /a; (while nc -l -p 4242 < /a; do :; done > /dev/null 2>&1 &) ; \
+                  for i in $(seq 200); do said=$(nc 127.0.0.1 4242 < /dev/null 2> /dev/null); \
+                  [ -n \"$said\" ] && echo $said && break; usleep 20000; done";
     assert_eq!(session.shell(script), "answer\n");
 }

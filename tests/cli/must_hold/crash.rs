@@ -1,6 +1,6 @@
 //! `kill -9` at random points of a running workload loses nothing that was said to be safe.
 
-use super::workload::{Outputs, Seen, all_hit, run};
+use super::workload::{Outputs, Seen, all_hit, begin_anew, run};
 use std::time::Duration;
 use testkit::leftovers::mounts_below;
 use testkit::process::wait_until;
@@ -20,6 +20,7 @@ fn what_is_committed_survives_a_kill_and_a_closed_session_loses_nothing() {
         let swept = wait_until(Duration::from_secs(10), || state.half_made().is_empty());
         assert!(swept, "{context}: {:?}", state.half_made());
 
+        begin_anew(&session);
         expected = closed_session(&state, &mut random);
         let seen = Seen::default();
         let target = random.below(8) as usize;

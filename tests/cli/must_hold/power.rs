@@ -3,7 +3,7 @@
 //! The state folder is on a disk of its own. A copy of that disk has what the file system had written
 //! to it and nothing of what only memory had: that is what a machine finds after a power cut.
 
-use super::workload::{Seen, all_hit};
+use super::workload::{Seen, all_hit, begin_anew};
 use rustix::process::Signal;
 use std::time::Duration;
 use testkit::process::{signal, wait_until};
@@ -21,6 +21,7 @@ fn what_is_committed_survives_a_power_cut() {
         let context = format!("round {round}");
         let session = Session::start(&state);
         let root = session.busybox();
+        begin_anew(&session);
         let seen = Seen::default();
         let target = 1 + random.below(4) as usize;
         let workers =

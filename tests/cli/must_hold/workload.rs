@@ -79,6 +79,12 @@ pub(super) fn committed(session: &Session) -> Option<BTreeSet<String>> {
     Some(safe.filter_map(word).collect())
 }
 
+/// Has the engine forget all that is not in use, so that listing what it has stays short.
+#[track_caller]
+pub(super) fn begin_anew(session: &Session) {
+    session.query("{ engine { localCache { prune } } }");
+}
+
 /// Sends a document that must succeed if there is an engine.
 fn ask(session: &Session, document: &str) -> Option<Value> {
     let body = json!({ "query": document }).to_string();
