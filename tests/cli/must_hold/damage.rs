@@ -5,6 +5,7 @@ use super::workload::{Outputs, run};
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
+use testkit::process::{wait_until, with_argument};
 use testkit::{Random, Session, State, rounds};
 
 /// Commands of a round.
@@ -41,6 +42,36 @@ fn damaged_layers_and_blobs_are_made_again_and_nothing_else_is() {
         }
         assert_eq!(session.end(), 0);
     }
+}
+
+#[test]
+fn a_command_whose_tree_vanishes_under_it_runs_again_on_a_new_one() {
+    let mut random = Random::new("vanish");
+    let state = State::new();
+    let session = Session::start(&state);
+    let (made, waits) = (random.word(), random.word());
+    let volume = session.leaf(r#"{ cacheVolume(key: "signal") { id } }"#);
+    let make = format!("mkdir /d; : > /d/{made}; echo kept > /d/late");
+    let wait = format!(": {waits}; while [ ! -e /v/go ]; do sleep 0.02; done; cat /d/late");
+    let document = session.on_container(&format!(
+        r#"withExec(args: ["sh", "-c", "{make}"]) {{
+            withMountedCache(path: "/v", cache: {volume}) {{
+                withExec(args: ["sh", "-c", "{wait}"]) {{ stdout }} }} }}"#
+    ));
+    let body = serde_json::json!({ "query": document }).to_string();
+    let mut connection = session.endpoint.connect().unwrap();
+    testkit::write_request(&mut connection, &session.endpoint.request(body)).unwrap();
+    let started = || with_argument(&waits).len() == 1;
+    assert!(wait_until(state.remaining(), started), "{}", state.log());
+    let layers = below(&state.store().join("layers"), 2);
+    let layer = layers.iter().find(|layer| layer.join("d").join(&made).exists()).unwrap();
+    fs::remove_dir_all(layer).unwrap();
+    let volumes = below(&state.store().join("volumes"), 2);
+    let volume = volumes.iter().find(|path| path.is_dir()).unwrap();
+    fs::write(volume.join("go"), "").unwrap();
+    let reply = testkit::read_answer(connection).unwrap();
+    let text = String::from_utf8_lossy(&reply.body).into_owned();
+    assert!(text.contains(r#""stdout":"kept\n""#), "{text}\n{}", state.log());
 }
 
 /// Damages a tenth of the layers and blobs of commands, and gives the words of these.
