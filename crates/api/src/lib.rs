@@ -34,7 +34,7 @@ pub use container::Container;
 pub use directory::Directory;
 pub use engine::Connected;
 pub use file::File;
-pub use services::{Observable, Services};
+pub use services::{Observable, Services, Slots};
 
 /// The whole schema: every field that published clients know, built or not. It is authoritative for
 /// types and defaults until each op has replaced its field; installing an op checks it against this.
@@ -57,34 +57,14 @@ pub fn install(builder: &mut graph::Builder) {
 
 #[cfg(test)]
 mod tests {
-    use graph::{CallRecord, Digest, Error, Graph, Memo, Remembered};
+    use graph::{Graph, NoMemo};
     use protocol::schema::TypeKind;
     use std::sync::Arc;
-
-    /// Remembers nothing.
-    struct Forgetful;
-
-    impl Memo for Forgetful {
-        fn action(&self, _: &Digest) -> Option<Vec<u8>> {
-            None
-        }
-        fn put_action(&self, _: Digest, _: Remembered) {}
-        fn remove_action(&self, _: &Digest) {}
-        fn call(&self, _: &Digest) -> Option<CallRecord> {
-            None
-        }
-        fn call_by_handle(&self, _: u64) -> Option<(Digest, CallRecord)> {
-            None
-        }
-        fn put_calls(&self, _: Vec<(Digest, CallRecord)>) -> Result<(), Error> {
-            Ok(())
-        }
-    }
 
     fn graph() -> Arc<Graph> {
         let mut builder = Graph::builder(crate::SCHEMA).expect("the schema parses");
         crate::install(&mut builder);
-        builder.build(Arc::new(Forgetful), [7; 32]).expect("every op fits the schema")
+        builder.build(Arc::new(NoMemo), [7; 32]).expect("every op fits the schema")
     }
 
     #[test]

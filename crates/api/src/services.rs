@@ -22,6 +22,8 @@ pub struct Services {
     pub images: Images,
     /// Who uses which cache volume.
     pub volumes: Turns,
+    /// Who blocks a thread of the runtime.
+    pub slots: Slots,
     /// What of the engine's settings a command can observe; part of every action.
     pub observable: Observable,
 }
@@ -38,7 +40,7 @@ impl Services {
     /// and back takes longer than the work. Most threads of the runtime stay free of it, however
     /// slow the disk becomes: what is more than a few at a time makes room for others first.
     pub(crate) fn in_place<T>(&self, work: impl FnOnce() -> T) -> T {
-        let slot = Slot::take();
+        let slot = self.slots.take();
         match tokio::runtime::Handle::current().runtime_flavor() {
             tokio::runtime::RuntimeFlavor::MultiThread if slot.is_none() => {
                 tokio::task::block_in_place(work)
@@ -65,20 +67,24 @@ impl Services {
 
 /// How many threads of the runtime may block at a time. The engine has twice as many.
 const SLOTS: usize = 2;
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The right to block a thread of the runtime.
-struct Slot;
+/// Counts the threads of the runtime that block.
+#[derive(Debug, Default)]
+pub struct Slots(AtomicUsize);
 
-impl Slot {
-    fn take() -> Option<Self> {
+/// The right to block one.
+struct Slot<'a>(&'a Slots);
+
+impl Slots {
+    fn take(&self) -> Option<Slot<'_>> {
         let more = |taken: usize| (taken < SLOTS).then_some(taken + 1);
-        TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.ok().map(|_| Slot(self))
     }
 }
 
-impl Drop for Slot {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        TAKEN.fetch_sub(1, Ordering::Relaxed);
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

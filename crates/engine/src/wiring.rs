@@ -4,7 +4,7 @@ use crate::backend::Backend;
 use crate::memo::StoredMemo;
 use crate::{Error, key};
 use api::debian::Assembler;
-use api::{Observable, Services, Turns};
+use api::{Observable, Services, Slots, Turns};
 use config::engine::{Engine, Network};
 use fetch::Fetcher;
 use graph::{Extensions, Graph};
@@ -71,7 +71,8 @@ pub(crate) fn open(state_dir: &Path, config: &Engine, zygote: Zygote) -> Result<
     };
     let volumes = Turns::default();
     let images = crate::registries::images(config)?;
-    let services = Services { store, sandbox, targets, debian, images, volumes, observable };
+    let slots = Slots::default();
+    let services = Services { store, sandbox, targets, debian, images, volumes, slots, observable };
     Ok(Wired { graph, services: Arc::new(services) })
 }
 

@@ -33,7 +33,7 @@ pub use graph_macros::{Args, Enum, Input};
 pub use input::{
     ArgValues, EnumValue, FromValue, Ref, Sealed, enum_from_value, enum_type_doc, enum_type_ref,
 };
-pub use memo::{Hold, Made, Memo, Remembered};
+pub use memo::{Hold, Made, Memo, NoMemo, Remembered};
 pub use op::{ArgDoc, Args, Object, Op, OpDoc, Root, Scope, TypeDoc, TypeDocKind};
 pub use output::{ObjectValue, Outcome, Output, OwnId};
 pub use protocol::Outcome as SpanOutcome;

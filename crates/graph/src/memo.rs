@@ -81,3 +81,28 @@ pub trait Memo: Send + Sync {
     /// Remembers records of calls; they can be read when this returns.
     fn put_calls(&self, records: Vec<(Digest, CallRecord)>) -> Result<(), Error>;
 }
+
+/// Remembers nothing: for who only looks at a schema, and for tests.
+pub struct NoMemo;
+
+impl Memo for NoMemo {
+    fn action(&self, _: &Digest) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn put_action(&self, _: Digest, _: Remembered) {}
+
+    fn remove_action(&self, _: &Digest) {}
+
+    fn call(&self, _: &Digest) -> Option<CallRecord> {
+        None
+    }
+
+    fn call_by_handle(&self, _: u64) -> Option<(Digest, CallRecord)> {
+        None
+    }
+
+    fn put_calls(&self, _: Vec<(Digest, CallRecord)>) -> Result<(), Error> {
+        Ok(())
+    }
+}

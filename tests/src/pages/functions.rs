@@ -1,6 +1,6 @@
 //! The functions of the API that work, type by type, and the list of those that do not yet.
 
-use graph::{CallRecord, Digest, Error, Graph, Memo, Remembered};
+use graph::{Graph, NoMemo};
 use protocol::schema::{Argument, Field, Schema, TypeKind};
 use std::fmt::Write as _;
 use std::io;
@@ -82,33 +82,8 @@ fn one_line(text: &str) -> String {
 fn schema() -> io::Result<Schema> {
     let mut builder = Graph::builder(api::SCHEMA).map_err(io::Error::other)?;
     api::install(&mut builder);
-    let graph = builder.build(Arc::new(Nothing), [0; 32]).map_err(io::Error::other)?;
+    let graph = builder.build(Arc::new(NoMemo), [0; 32]).map_err(io::Error::other)?;
     Ok(graph.schema().clone())
-}
-
-/// A memory without anything in it: nothing is run here.
-struct Nothing;
-
-impl Memo for Nothing {
-    fn action(&self, _: &Digest) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn put_action(&self, _: Digest, _: Remembered) {}
-
-    fn remove_action(&self, _: &Digest) {}
-
-    fn call(&self, _: &Digest) -> Option<CallRecord> {
-        None
-    }
-
-    fn call_by_handle(&self, _: u64) -> Option<(Digest, CallRecord)> {
-        None
-    }
-
-    fn put_calls(&self, _: Vec<(Digest, CallRecord)>) -> Result<(), Error> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 use engine::{Backend, Door, Ended};
-use graph::{Args, Context, Extensions, Graph, LogStream, Memo, Op, Remembered, Root};
+use graph::{Args, Context, Extensions, Graph, LogStream, NoMemo, Op, Root};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use protocol::session::{ClientSettings, Greeting, Hello, Purpose, QUERY_PATH};
-use protocol::{CallRecord, Digest, Error, VERSION, WIRE_VERSION};
+use protocol::{Error, VERSION, WIRE_VERSION};
 use serde_json::Value;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -121,26 +121,6 @@ impl Op for Meet {
     async fn run(&self, _: &Root, cx: &Context) -> Result<String, Error> {
         cx.get::<Probe>()?.meeting.wait().await;
         Ok("met".into())
-    }
-}
-
-/// Remembers nothing.
-struct NoMemo;
-
-impl Memo for NoMemo {
-    fn action(&self, _: &Digest) -> Option<Vec<u8>> {
-        None
-    }
-    fn put_action(&self, _: Digest, _: Remembered) {}
-    fn remove_action(&self, _: &Digest) {}
-    fn call(&self, _: &Digest) -> Option<CallRecord> {
-        None
-    }
-    fn call_by_handle(&self, _: u64) -> Option<(Digest, CallRecord)> {
-        None
-    }
-    fn put_calls(&self, _: Vec<(Digest, CallRecord)>) -> Result<(), Error> {
-        Ok(())
     }
 }
 
