@@ -24,21 +24,8 @@ fn what_is_committed_survives_a_kill_and_a_closed_session_loses_nothing() {
         expected = closed_session(&state, &mut random);
         let seen = Seen::default();
         let target = random.below(8) as usize;
-        let workers =
-            [Random::from_seed(random.next_number()), Random::from_seed(random.next_number())];
-        let pause = Duration::from_micros(random.below(60_000));
-        let holdings = std::thread::scope(|scope| {
-            let _until_killed = seen.until_dropped();
-            for random in workers {
-                scope.spawn(|| seen.work(&session, &root, random));
-            }
-            scope.spawn(|| seen.watch(&session));
-            let enough = || seen.safe().len() >= target;
-            assert!(wait_until(state.remaining(), enough), "{}", state.log());
-            // Not to wait for anything: to be killed anywhere.
-            std::thread::sleep(pause);
-            state.kill_engine()
-        });
+        let setting = (&state, &session, &*root);
+        let holdings = seen.interrupted(setting, (target, &mut random), || state.kill_engine());
         for process in &holdings.processes {
             let gone = process.wait_gone(Duration::from_secs(5));
             assert!(gone, "{context}: {} is left", process.arguments());

@@ -5,8 +5,7 @@
 
 use super::workload::{Seen, all_hit, begin_anew};
 use rustix::process::Signal;
-use std::time::Duration;
-use testkit::process::{signal, wait_until};
+use testkit::process::signal;
 use testkit::{Random, Session, State, rounds};
 
 /// Room for all rounds of a soak; the file is sparse.
@@ -24,19 +23,8 @@ fn what_is_committed_survives_a_power_cut() {
         begin_anew(&session);
         let seen = Seen::default();
         let target = 1 + random.below(4) as usize;
-        let workers =
-            [Random::from_seed(random.next_number()), Random::from_seed(random.next_number())];
-        let pause = Duration::from_micros(random.below(60_000));
-        let safe = std::thread::scope(|scope| {
-            let _until_cut = seen.until_dropped();
-            for random in workers {
-                scope.spawn(|| seen.work(&session, &root, random));
-            }
-            scope.spawn(|| seen.watch(&session));
-            let enough = || seen.safe().len() >= target;
-            assert!(wait_until(state.remaining(), enough), "{}", state.log());
-            // Not to wait for anything: to be cut off anywhere.
-            std::thread::sleep(pause);
+        let setting = (&state, &session, &*root);
+        let safe = seen.interrupted(setting, (target, &mut random), || {
             let safe = seen.safe();
             // The engine stands still while its disk is copied, or the copy would never be of one
             // moment; what it has asked the kernel to write goes on.

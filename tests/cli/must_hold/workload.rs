@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use testkit::{Random, Session};
+use std::time::Duration;
+use testkit::process::wait_until;
+use testkit::{Random, Session, State};
 
 /// What a command has left: its standard output, and a file it wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +108,7 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Runs fresh commands until told to stop, or until there is no engine any more.
-    pub(super) fn work(&self, session: &Session, root: &str, mut random: Random) {
+    fn work(&self, session: &Session, root: &str, mut random: Random) {
         while !self.stop.load(Ordering::Relaxed) {
             let word = random.word();
             let Some(output) = run(session, root, &word) else { return };
@@ -115,16 +117,36 @@ impl Seen {
     }
 
     /// Looks which commands are safe until told to stop.
-    pub(super) fn watch(&self, session: &Session) {
+    fn watch(&self, session: &Session) {
         while !self.stop.load(Ordering::Relaxed) {
             let words = committed(session).unwrap_or_default();
             self.state.lock().unwrap().1.extend(words);
         }
     }
 
-    /// Tells all to stop when dropped, so that nobody goes on after a failed assertion.
-    pub(super) fn until_dropped(&self) -> StopOnDrop<'_> {
-        StopOnDrop(self)
+    /// Works until so many commands are said to be safe, and a random moment longer; then comes
+    /// `interrupt`, in the middle of everything.
+    pub(super) fn interrupted<T>(
+        &self,
+        (state, session, root): (&State, &Session, &str),
+        (target, random): (usize, &mut Random),
+        interrupt: impl FnOnce() -> T,
+    ) -> T {
+        let workers = [(); 2].map(|()| Random::from_seed(random.next_number()));
+        let pause = Duration::from_micros(random.below(60_000));
+        std::thread::scope(|scope| {
+            // Nobody goes on after a failed assertion.
+            let _stop = StopOnDrop(self);
+            for random in workers {
+                scope.spawn(|| self.work(session, root, random));
+            }
+            scope.spawn(|| self.watch(session));
+            let enough = || self.safe().len() >= target;
+            assert!(wait_until(state.remaining(), enough), "{}", state.log());
+            // Not to wait for anything: to be interrupted anywhere.
+            std::thread::sleep(pause);
+            interrupt()
+        })
     }
 
     /// Outputs of the commands that the engine said were safe.
@@ -136,7 +158,7 @@ impl Seen {
 }
 
 /// Tells workers to stop when dropped.
-pub(super) struct StopOnDrop<'a>(&'a Seen);
+struct StopOnDrop<'a>(&'a Seen);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
