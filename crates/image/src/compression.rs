@@ -2,20 +2,17 @@
 //! names that documents give are often wrong, and a wrong one does no harm.
 
 use crate::Error;
+use crate::gzip::Gzip;
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufReader, Read, Write};
 
 /// Bytes read at once.
 const PIECE: usize = 256 * 1024;
-/// Level of gzip: three times as fast as the usual one and a few percent larger.
-const GZIP_LEVEL: u32 = 4;
 /// Level of zstd, the one its authors chose.
 const ZSTD_LEVEL: i32 = 3;
 /// The largest window of zstd that is read, as the power of two: what that program itself takes.
 const ZSTD_WINDOW: u32 = 27;
-/// What gzip writes for "no particular system", so that every machine writes the same.
-const NO_SYSTEM: u8 = 255;
 
 /// How a layer is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,7 +52,7 @@ pub enum Encoder<W: Write> {
     /// Not at all.
     Plain(W),
     /// Gzip, without a time or a system in its head.
-    Gzip(Box<flate2::write::GzEncoder<W>>),
+    Gzip(Box<Gzip<W>>),
     /// Zstandard.
     Zstd(Box<zstd::stream::write::Encoder<'static, W>>),
 }
@@ -65,11 +62,7 @@ impl<W: Write> Encoder<W> {
     pub fn new(writer: W, compression: Compression) -> io::Result<Self> {
         Ok(match compression {
             Compression::None => Self::Plain(writer),
-            Compression::Gzip => {
-                let head = flate2::GzBuilder::new().mtime(0).operating_system(NO_SYSTEM);
-                let level = flate2::Compression::new(GZIP_LEVEL);
-                Self::Gzip(Box::new(head.write(writer, level)))
-            }
+            Compression::Gzip => Self::Gzip(Box::new(Gzip::new(writer)?)),
             Compression::Zstd => {
                 Self::Zstd(Box::new(zstd::stream::write::Encoder::new(writer, ZSTD_LEVEL)?))
             }
@@ -125,7 +118,7 @@ mod tests {
             reader.read_to_end(&mut plain).unwrap();
             assert_eq!(plain, b"layer ".repeat(1000));
         }
-        assert_eq!(encoded(Compression::Gzip)[4..10], [0, 0, 0, 0, 0, NO_SYSTEM]);
+        assert_eq!(encoded(Compression::Gzip)[4..10], [0, 0, 0, 0, 0, 255]);
     }
 
     #[test]

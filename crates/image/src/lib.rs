@@ -17,6 +17,7 @@ mod config;
 mod descriptor;
 mod digest;
 mod error;
+mod gzip;
 pub mod layer;
 mod manifest;
 mod platform;

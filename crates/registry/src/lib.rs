@@ -31,6 +31,7 @@ pub use credentials::{
 pub use digest::{Descriptor, Digest, Verifier};
 pub use error::Error;
 pub use manifest::Fetched;
+pub use push::OpenUpload;
 pub use reference::Reference;
 pub use settings::{Host, Progress, Protocol, Settings, quiet};
 pub use source::{FileSource, MemorySource, Reader, Source};
@@ -152,19 +153,25 @@ impl Registries {
             progress(descriptor.size, Some(descriptor.size));
             return Ok(false);
         }
-        self.push_absent_blob(reference, descriptor, source, progress).await?;
+        self.push_absent_blob(reference, descriptor, (None, source), progress).await?;
         Ok(true)
     }
 
-    /// Pushes a blob without asking first whether it is there.
+    /// Opens an upload for a blob that is yet to be made.
+    pub async fn open_upload(&self, reference: &Reference) -> Result<OpenUpload, Error> {
+        push::open(&self.inner, reference).await
+    }
+
+    /// Pushes a blob without asking first whether it is there, through an upload that is open already
+    /// where there is one.
     pub async fn push_absent_blob(
         &self,
         reference: &Reference,
         descriptor: &Descriptor,
-        source: Arc<dyn Source>,
+        through: (Option<OpenUpload>, Arc<dyn Source>),
         progress: Progress,
     ) -> Result<(), Error> {
-        push::upload(&self.inner, (reference, descriptor), source, progress).await
+        push::upload(&self.inner, (reference, descriptor), through, progress).await
     }
 
     /// Pushes a manifest or index under the reference's tag, or under its digest where it has one.

@@ -86,39 +86,80 @@ impl Assembled {
     }
 }
 
+/// What is known of an image before any byte of it is written.
+pub(super) struct Plan<'a> {
+    recipe: &'a Recipe,
+    form: Form,
+    key: Digest,
+    rest: Rest,
+}
+
+/// What is left to do.
+enum Rest {
+    /// Nothing: it was made before.
+    Nothing(Assembled),
+    /// All of it, from these layers.
+    All(Snapshot),
+}
+
+impl<'a> Plan<'a> {
+    /// Looks up what there is.
+    pub(super) async fn new(recipe: &'a Recipe, form: Form, cx: &Context) -> Result<Self, Error> {
+        let services = cx.get::<Services>()?;
+        let key = action(recipe, form, services).await?;
+        let known = services.store.action(&key);
+        if let Some(known) = known.and_then(|bytes| Assembled::pinned(&bytes, &services.store)) {
+            return Ok(Self { recipe, form, key, rest: Rest::Nothing(known) });
+        }
+        let snapshot = recipe.tree.snapshot(services).await?;
+        let store = services.store.clone();
+        let snapshot = services.blocking(move || shortened(&store, &snapshot)).await?;
+        Ok(Self { recipe, form, key, rest: Rest::All(snapshot) })
+    }
+
+    /// How many blobs will be written that nobody has: layers and the configuration.
+    pub(super) fn new_blobs(&self, store: &Store) -> usize {
+        let Rest::All(snapshot) = &self.rest else { return 0 };
+        let numbers = 0..snapshot.layers().len();
+        numbers.filter(|number| blobs::is_unpacked(store, snapshot, *number, self.form)).count() + 1
+    }
+
+    /// The image, made now if it was not.
+    pub(super) async fn finish(self, cx: &Context) -> Result<Assembled, Error> {
+        let (recipe, form) = (self.recipe, self.form);
+        let snapshot = match self.rest {
+            Rest::Nothing(known) => return Ok(known),
+            Rest::All(snapshot) => snapshot,
+        };
+        let services = cx.get::<Services>()?;
+        let numbers = 0..snapshot.layers().len();
+        let work = numbers.map(|number| blobs::make(services, &snapshot, number, form, cx));
+        let layers: Vec<Layer> =
+            futures::stream::iter(work).buffered(AT_ONCE.min(2)).try_collect().await?;
+        let (config, manifest) = documents(recipe, form, &layers);
+        let assembled = Assembled {
+            layers,
+            snapshot,
+            config,
+            manifest,
+            platform: recipe.platform.clone(),
+            media_type: form.family.media_type(Role::Manifest).to_owned(),
+        };
+        let needs = Needs::new().snapshot(&assembled.snapshot).encode();
+        let label = format!("image {}", Sha::of(&assembled.manifest));
+        let value = encode(&assembled)?;
+        services.store.put_action(self.key, Remembered { value, kind: "image", label, needs });
+        Ok(assembled)
+    }
+}
+
 /// The image of a recipe, made now if it was not.
 pub(super) async fn assemble(
     recipe: &Recipe,
     form: Form,
     cx: &Context,
 ) -> Result<Assembled, Error> {
-    let services = cx.get::<Services>()?;
-    let key = action(recipe, form, services).await?;
-    let known = services.store.action(&key);
-    if let Some(known) = known.and_then(|bytes| Assembled::pinned(&bytes, &services.store)) {
-        return Ok(known);
-    }
-    let snapshot = recipe.tree.snapshot(services).await?;
-    let store = services.store.clone();
-    let snapshot = services.blocking(move || shortened(&store, &snapshot)).await?;
-    let numbers = 0..snapshot.layers().len();
-    let work = numbers.map(|number| blobs::make(services, &snapshot, number, form, cx));
-    let layers: Vec<Layer> =
-        futures::stream::iter(work).buffered(AT_ONCE.min(2)).try_collect().await?;
-    let (config, manifest) = documents(recipe, form, &layers);
-    let assembled = Assembled {
-        layers,
-        snapshot,
-        config,
-        manifest,
-        platform: recipe.platform.clone(),
-        media_type: form.family.media_type(Role::Manifest).to_owned(),
-    };
-    let needs = Needs::new().snapshot(&assembled.snapshot).encode();
-    let label = format!("image {}", Sha::of(&assembled.manifest));
-    let value = encode(&assembled)?;
-    services.store.put_action(key, Remembered { value, kind: "image", label, needs });
-    Ok(assembled)
+    Plan::new(recipe, form, cx).await?.finish(cx).await
 }
 
 /// All that goes into an image.

@@ -29,6 +29,9 @@ pub(super) struct Layer {
     pub(super) newest: Option<i64>,
     /// The blob it came from, if it came with an image.
     pub(super) origin: Option<Origin>,
+    /// Whether it was written for the first time just now, so that nobody has it.
+    #[serde(skip)]
+    pub(super) fresh: bool,
 }
 
 /// The blob of a layer, written now where it must be.
@@ -44,8 +47,8 @@ pub(super) async fn make(
     let Some(origin) = origin::of(&store, &layer) else {
         let compression = form.compression.unwrap_or(Compression::Gzip);
         let below: Snapshot = layers[..number].iter().cloned().collect();
-        let packed = ours(&store, layer, below, compression).await?;
-        return Ok(layer_of(&packed, compression, None));
+        let (packed, fresh) = ours(&store, layer, below, compression).await?;
+        return Ok(Layer { fresh, ..layer_of(&packed, compression, None) });
     };
     // An archive that does not name blobs has plain ones, which nobody asked for.
     let wanted = form.compression.unwrap_or(match origin.named {
@@ -74,7 +77,16 @@ fn layer_of(packed: &Packed, compression: Compression, origin: Option<Origin>) -
         compression,
         newest: packed.newest,
         origin,
+        fresh: false,
     }
+}
+
+/// Whether a layer is ours and its blob is still to be written.
+pub(super) fn is_unpacked(store: &Store, snapshot: &Snapshot, number: usize, form: Form) -> bool {
+    let layers = snapshot.layers();
+    let compression = form.compression.unwrap_or(Compression::Gzip);
+    let key = || key(&layers[number], &layers[..number], compression);
+    origin::of(store, &layers[number]).is_none() && packed_before(store, &key()).is_none()
 }
 
 /// The bytes of a layer's blob, kept here while the pin is held.
@@ -107,24 +119,32 @@ pub(super) async fn ensure(
     origin::kept_blob(store, &layer.digest).ok_or_else(gone)
 }
 
-/// A layer of ours as a blob, written once.
+/// What the blob of a layer of ours is remembered under.
+fn key(layer: &LayerRef, below: &[LayerRef], compression: Compression) -> Digest {
+    let mut key = Digest::builder("image:packed");
+    key.number(super::FORMAT).bytes(layer.id.as_bytes()).text(&layer.root);
+    // Marks are written only where they hide something of what lies below.
+    for part in below {
+        key.bytes(part.id.as_bytes()).text(&part.root);
+    }
+    key.number(compression as u64).finish()
+}
+
+fn packed_before(store: &Store, key: &Digest) -> Option<Packed> {
+    let (diff_id, digest, size, newest) = origin::decode(&store.action(key)?)?;
+    Some(Packed { diff_id, digest, size, newest })
+}
+
+/// A layer of ours as a blob, written once; whether that was now.
 async fn ours(
     store: &Store,
     layer: LayerRef,
     below: Snapshot,
     compression: Compression,
-) -> Result<Packed, Error> {
-    let mut key = Digest::builder("image:packed");
-    key.number(super::FORMAT).bytes(layer.id.as_bytes()).text(&layer.root);
-    // Marks are written only where they hide something of what lies below.
-    for part in below.layers() {
-        key.bytes(part.id.as_bytes()).text(&part.root);
-    }
-    let key = key.number(compression as u64).finish();
-    type Known = (Sha, Sha, u64, Option<i64>);
-    let known = store.action(&key).and_then(|bytes| origin::decode::<Known>(&bytes));
-    if let Some((diff_id, digest, size, newest)) = known {
-        return Ok(Packed { diff_id, digest, size, newest });
+) -> Result<(Packed, bool), Error> {
+    let key = key(&layer, below.layers(), compression);
+    if let Some(packed) = packed_before(store, &key) {
+        return Ok((packed, false));
     }
     let (worker, part) = (store.clone(), layer.clone());
     let packed = blocking(move || pack::pack(&worker, &part, &below, compression)).await?;
@@ -132,7 +152,7 @@ async fn ours(
     let needs = Needs::new().snapshot(&Snapshot::empty().push(layer)).encode();
     let label = format!("layer {}", packed.diff_id);
     store.put_action(key, Remembered { value, kind: "image-layer", label, needs });
-    Ok(packed)
+    Ok((packed, true))
 }
 
 /// The blob that a layer came with.

@@ -1,7 +1,7 @@
 //! Images to registries.
 
 use super::access::{Access, Reach};
-use super::assemble::{Assembled, Form, Recipe, assemble};
+use super::assemble::{Assembled, Form, Plan, Recipe};
 use super::error::{named, of_registry};
 use super::sources::blocking;
 use super::{AT_ONCE, Images, blobs};
@@ -10,11 +10,11 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use graph::{Context, Span};
 use image::{Family, Index, Role};
 use protocol::{Error, SpanKind, Unit};
-use registry::{MemorySource, Progress, Reference, Registries};
+use registry::{MemorySource, OpenUpload, Progress, Reference, Registries};
 use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use store::{BlobId, BlobPin, Store};
 use tokio::io::AsyncSeekExt as _;
 
@@ -34,12 +34,18 @@ impl Images {
             )));
         }
         let registries = reach.apply(access, &reference).registries;
-        let images = assembled(recipes, form, cx).await?;
+        let store = cx.get::<Services>()?.store.clone();
+        let plans = plans(recipes, form, cx).await?;
+        let new = plans.iter().map(|plan| plan.new_blobs(&store)).sum::<usize>();
+        let (images, opened) =
+            futures::join!(finished(plans, cx), open(&registries, &reference, new.min(AT_ONCE)));
+        let images = images?;
         let push = Push {
             span: cx.span().child(format!("push {reference}"), SpanKind::Work),
-            store: cx.get::<Services>()?.store.clone(),
+            store,
             registries,
             reference,
+            opened: Mutex::new(opened),
             done: Arc::default(),
             total: images.iter().flat_map(|image| &image.layers).map(|layer| layer.size).sum(),
         };
@@ -55,16 +61,39 @@ pub(super) async fn assembled(
     form: Form,
     cx: &Context,
 ) -> Result<Vec<Assembled>, Error> {
+    finished(plans(recipes, form, cx).await?, cx).await
+}
+
+async fn plans<'a>(
+    recipes: &'a [Recipe],
+    form: Form,
+    cx: &Context,
+) -> Result<Vec<Plan<'a>>, Error> {
     let mut platforms = HashSet::new();
-    let mut images = Vec::with_capacity(recipes.len());
+    let mut plans = Vec::with_capacity(recipes.len());
     for recipe in recipes {
         if !platforms.insert(&recipe.platform) {
             let message = format!("two variants of the image are for {}", recipe.platform);
             return Err(Error::user(message));
         }
-        images.push(assemble(recipe, form, cx).await?);
+        plans.push(Plan::new(recipe, form, cx).await?);
+    }
+    Ok(plans)
+}
+
+async fn finished(plans: Vec<Plan<'_>>, cx: &Context) -> Result<Vec<Assembled>, Error> {
+    let mut images = Vec::with_capacity(plans.len());
+    for plan in plans {
+        images.push(plan.finish(cx).await?);
     }
     Ok(images)
+}
+
+/// Opens uploads while the blobs for them are made. One that cannot be opened now is opened, and its
+/// failure told, when its blob is there.
+async fn open(registries: &Registries, reference: &Reference, count: usize) -> Vec<OpenUpload> {
+    let each = (0..count).map(|_| registries.open_upload(reference));
+    futures::future::join_all(each).await.into_iter().flatten().collect()
 }
 
 /// The index over several images: what was said of each stands there too.
@@ -86,6 +115,8 @@ struct Push {
     registries: Registries,
     reference: Reference,
     store: Store,
+    /// Uploads that wait for a blob.
+    opened: Mutex<Vec<OpenUpload>>,
     span: Span,
     done: Arc<AtomicU64>,
     total: u64,
@@ -108,8 +139,7 @@ impl Push {
     async fn layer(&self, image: &Assembled, number: usize) -> Result<(), Error> {
         let layer = &image.layers[number];
         let (digest, size) = (named(&layer.digest), layer.size);
-        let has = self.registries.has_blob(&self.reference, &digest).await.map_err(of_registry)?;
-        if has || self.mounted(layer).await? {
+        if !layer.fresh && (self.has(&digest).await? || self.mounted(layer).await?) {
             self.further(size);
             return Ok(());
         }
@@ -124,6 +154,14 @@ impl Push {
         }
     }
 
+    async fn has(&self, digest: &registry::Digest) -> Result<bool, Error> {
+        self.registries.has_blob(&self.reference, digest).await.map_err(of_registry)
+    }
+
+    fn take_opened(&self) -> Option<OpenUpload> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
     async fn push(
         &self,
         image: &Assembled,
@@ -134,8 +172,9 @@ impl Push {
         let pin =
             blobs::ensure(&self.store, &self.registries, &image.snapshot, number, layer).await?;
         let source = Arc::new(StoredBlob { store: self.store.clone(), id, _pin: pin });
+        let through = (self.take_opened(), source as Arc<dyn registry::Source>);
         let pushed =
-            self.registries.push_absent_blob(&self.reference, descriptor, source, self.progress());
+            self.registries.push_absent_blob(&self.reference, descriptor, through, self.progress());
         pushed.await.map_err(of_registry)
     }
 
@@ -171,9 +210,14 @@ impl Push {
                 digest: named(&image.config_digest()),
                 size: image.config.len() as u64,
             };
+            let opened = self.take_opened();
+            if opened.is_none() && self.has(&config.digest).await? {
+                continue;
+            }
             let source = Arc::new(MemorySource::new(image.config.clone()));
+            let through = (opened, source as Arc<dyn registry::Source>);
             let quiet = registry::quiet();
-            let pushed = self.registries.push_blob(&self.reference, &config, source, quiet);
+            let pushed = self.registries.push_absent_blob(&self.reference, &config, through, quiet);
             pushed.await.map_err(of_registry)?;
         }
         Ok(())

@@ -3,7 +3,8 @@
 mod flow;
 mod upload;
 
-pub(crate) use upload::upload;
+pub use upload::OpenUpload;
+pub(crate) use upload::{open, upload};
 
 use crate::manifest::{CONTENT_DIGEST, digest_as};
 use crate::wire::{Endpoint, Exchange, Request};

@@ -3,7 +3,7 @@
 //! A small blob goes with the request that closes its upload. A larger one is sent before as one
 //! stream, which every registry takes; when that breaks, the registry is asked how much it has. If it
 //! does not say, the upload begins anew. The bytes come from a [`Source`] that can be read again from
-//! anywhere.
+//! anywhere. Who knows early that a blob will come may open its upload before there is a blob.
 
 use super::flow::{Flow, parts};
 use super::{begin, blob_name, head_blob, post};
@@ -17,16 +17,38 @@ use std::sync::Arc;
 /// Largest blob that is sent in one request: what to send again is not worth a question.
 const SMALL: u64 = 4 << 20;
 
+/// An upload that is open and has nothing in it. One that is not used expires.
+pub struct OpenUpload(Url);
+
+/// Opens an upload, once: who cannot opens it when there is a blob.
+pub(crate) async fn open(inner: &Inner, reference: &Reference) -> Result<OpenUpload, Error> {
+    let what = format!("an upload to `{}`", reference.repository());
+    let endpoint = inner.origin(reference);
+    let exchange = begin(inner, &endpoint, reference, what).await?;
+    open_on(&exchange, reference).await.map(OpenUpload)
+}
+
+async fn open_on(exchange: &Exchange<'_>, reference: &Reference) -> Result<Url, Error> {
+    let url = exchange.url(reference.repository(), "blobs/uploads/")?;
+    let reply = exchange.send(&post(url)).await?;
+    match reply.status() {
+        StatusCode::ACCEPTED => exchange.located(&reply),
+        _ => Err(exchange.refusal(reply).await),
+    }
+}
+
 pub(crate) async fn upload(
     inner: &Inner,
     (reference, descriptor): (&Reference, &Descriptor),
-    source: Arc<dyn Source>,
+    (opened, source): (Option<OpenUpload>, Arc<dyn Source>),
     progress: Progress,
 ) -> Result<(), Error> {
     let endpoint = inner.origin(reference);
     let what = blob_name(reference, &descriptor.digest);
+    let opened = opened.map(|OpenUpload(at)| at);
+    let (tried, at) = (false, None);
     let mut upload =
-        Upload { inner, reference, descriptor, source, progress, what, tried: false, at: None };
+        Upload { inner, reference, descriptor, source, progress, what, tried, opened, at };
     let mut tries = inner.tries(&endpoint);
     loop {
         match upload.try_once(&endpoint).await {
@@ -45,6 +67,8 @@ struct Upload<'a> {
     progress: Progress,
     what: String,
     tried: bool,
+    /// An upload that was opened before.
+    opened: Option<Url>,
     /// Where the bytes go, once an upload was opened that can go on.
     at: Option<Url>,
 }
@@ -57,11 +81,12 @@ impl Upload<'_> {
             Some(at) => ask_offset(&exchange, at).await,
             None => None,
         };
-        let (at, offset) = match known {
-            Some((at, offset)) if offset <= self.descriptor.size => (at, offset),
+        let (at, offset) = match (self.opened.take(), known) {
+            (Some(at), _) => (at, 0),
+            (None, Some((at, offset))) if offset <= self.descriptor.size => (at, offset),
             // The last answer may have been lost when everything was done.
             _ if is_retry && self.is_there(endpoint).await? => return Ok(()),
-            _ => (self.open(&exchange).await?, 0),
+            _ => (open_on(&exchange, self.reference).await?, 0),
         };
         if self.descriptor.size <= SMALL {
             return self.close(&exchange, at, offset).await;
@@ -77,15 +102,6 @@ impl Upload<'_> {
 
     async fn is_there(&self, endpoint: &Endpoint) -> Result<bool, Error> {
         head_blob(self.inner, endpoint, self.reference, &self.descriptor.digest).await
-    }
-
-    async fn open(&self, exchange: &Exchange<'_>) -> Result<Url, Error> {
-        let url = exchange.url(self.reference.repository(), "blobs/uploads/")?;
-        let reply = exchange.send(&post(url)).await?;
-        match reply.status() {
-            StatusCode::ACCEPTED => exchange.located(&reply),
-            _ => Err(exchange.refusal(reply).await),
-        }
     }
 
     /// Sends everything from an offset on. The registry names where to go on.
