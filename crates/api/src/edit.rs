@@ -148,6 +148,14 @@ impl Edit {
         }
     }
 
+    /// Where a directory is copied to, if this does that.
+    pub(crate) fn copied_directory(&self) -> Option<&str> {
+        match self {
+            Self::CopyDirectory { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
     /// Writes the sources, so that [`Prepared::apply_all`] only has to copy.
     pub(crate) async fn prepare(&self, services: &Services) -> Result<Prepared, Error> {
         let (step, owner) = match self {

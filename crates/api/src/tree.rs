@@ -2,7 +2,8 @@
 //!
 //! A tree has an identity, known at once, and a snapshot, made when somebody needs the bytes. File
 //! operations stack up as [`Edit`]s and are written together, in one layer, when the first reader or
-//! exec comes; an exec that is a cache hit never writes them at all.
+//! exec comes; an exec that is a cache hit never writes them at all. Where a directory was copied, which may have
+//! many files, what was written is remembered beyond the session.
 //!
 //! Chains of edits are walked in loops, never by recursion: pipelines of many thousand steps are
 //! ordinary. Sources of copies nest by recursion, so they are settled before they nest deep.
@@ -11,8 +12,11 @@ use crate::edit::{Edit, Prepared};
 use crate::services::Services;
 use protocol::{Digest, Error};
 use std::sync::Arc;
-use store::Snapshot;
+use store::{Needs, Remembered, Snapshot};
 use tokio::sync::OnceCell;
+
+/// Version of what is remembered of written trees, and of how edits are written.
+const FORMAT: u64 = 1;
 
 /// How deep sources of copies may nest unwritten. Writing them recurses once a level.
 const MAX_UNWRITTEN_NESTING: u32 = 32;
@@ -29,7 +33,8 @@ struct Node {
     /// Unset only for trees taken out of an object, until their content is hashed.
     identity: OnceCell<Digest>,
     snapshot: OnceCell<Snapshot>,
-    origin: Option<Origin>,
+    /// Apart, because most trees are written and have none.
+    origin: Option<Box<Origin>>,
     nesting: u32,
 }
 
@@ -80,7 +85,7 @@ impl Tree {
         Ok(Self(Arc::new(Node {
             identity: OnceCell::new_with(Some(digest.finish())),
             snapshot: OnceCell::new(),
-            origin: Some(Origin { parent: self.clone(), edit }),
+            origin: Some(Box::new(Origin { parent: self.clone(), edit })),
             nesting,
         })))
     }
@@ -99,15 +104,46 @@ impl Tree {
     pub(crate) async fn snapshot(&self, services: &Services) -> Result<Snapshot, Error> {
         let write = || async {
             let (base, edits) = self.unwritten();
+            let copies = edits.iter().find_map(|edit| edit.copied_directory());
+            if copies.is_some()
+                && let Some(known) = self.remembered(services)
+            {
+                return Ok(known);
+            }
             let base = base.0.snapshot.get().cloned().unwrap_or_default();
             let mut prepared = Vec::with_capacity(edits.len());
             for edit in edits {
                 prepared.push(Box::pin(edit.prepare(services)).await?);
             }
             let store = services.store.clone();
-            services.blocking(move || Prepared::apply_all(&prepared, base, &store)).await
+            let write = move || Prepared::apply_all(&prepared, base, &store);
+            let snapshot = services.blocking(write).await?;
+            if let Some(path) = copies {
+                self.remember(&snapshot, path, services)?;
+            }
+            Ok(snapshot)
         };
         self.0.snapshot.get_or_try_init(write).await.cloned()
+    }
+
+    /// What the bytes of a tree of this identity are remembered under.
+    fn key(&self) -> Digest {
+        Digest::builder("tree:written").number(FORMAT).digest(&self.known_identity()).finish()
+    }
+
+    /// The bytes, if they were written before.
+    fn remembered(&self, services: &Services) -> Option<Snapshot> {
+        let snapshot = postcard::from_bytes(&services.store.action(&self.key())?).ok()?;
+        services.store.pin(&snapshot)
+    }
+
+    fn remember(&self, written: &Snapshot, path: &str, services: &Services) -> Result<(), Error> {
+        let value = postcard::to_stdvec(written)
+            .map_err(|error| Error::internal(format!("cannot encode a tree: {error}")))?;
+        let needs = Needs::new().snapshot(written).encode();
+        let label = format!("directory copied to {path}");
+        services.store.put_action(self.key(), Remembered { value, kind: "copy", label, needs });
+        Ok(())
     }
 
     /// A form of this tree that may be named as the source of a copy: its identity is known, and it
@@ -159,9 +195,9 @@ impl Tree {
         if self.0.snapshot.initialized() { 0 } else { self.0.nesting + 1 }
     }
 
-    /// The identity, for a tree that went through [`Tree::as_source`].
+    /// The identity, for a tree that is made of edits or went through [`Tree::as_source`].
     pub(crate) fn known_identity(&self) -> Digest {
-        *self.0.identity.get().expect("a source has its identity before it is named in an edit")
+        *self.0.identity.get().expect("an edited tree and a source have their identity at once")
     }
 }
 

@@ -134,3 +134,30 @@ fn the_command_line_lists_and_prunes() {
     let listed = state.cli(words).run();
     assert!(!listed.stdout.contains("echo listed"), "{listed:?}");
 }
+
+#[test]
+fn a_directory_that_was_copied_is_not_copied_again_by_the_next_session() {
+    let state = State::new();
+    let file = state.file("project/src/main.c", "one");
+    let read = |session: &Session| {
+        let source = session.host_directory(&state.workdir().join("project"));
+        let copy = format!(
+            r#"{{ directory {{ withDirectory(path: "copy", source: "{source}") {{
+                file(path: "copy/src/main.c") {{ contents }} }} }} }}"#
+        );
+        let contents = session.leaf(&copy);
+        let copies = entries(session).into_iter().filter(|entry| entry["recordType"] == "copy");
+        let created = copies.map(|entry| number(&entry["createdTimeUnixNano"]));
+        (contents, created.collect::<Vec<_>>())
+    };
+    let session = Session::start(&state);
+    let first = read(&session);
+    assert_eq!((&first.0, first.1.len()), (&"one".into(), 1));
+    session.end();
+    let session = Session::start(&state);
+    assert_eq!(read(&session), first, "it was not written a second time");
+    session.end();
+    std::fs::write(file, "two!").unwrap();
+    let session = Session::start(&state);
+    assert_eq!(read(&session).0, "two!");
+}
