@@ -9,7 +9,9 @@ use crate::op::Resolver;
 use crate::output::Outcome;
 use crate::span::{EventSink, SpanSource};
 use crate::{Call, Digest, Error, Extensions, SpanId, Value};
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,9 +30,31 @@ pub struct Request {
     pub parent_span: Option<SpanId>,
 }
 
+/// A call as the key of a table: its digest is in it already, and need not be kept twice.
+struct ByDigest(Arc<Call>);
+
+impl Hash for ByDigest {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.digest().hash(state);
+    }
+}
+
+impl PartialEq for ByDigest {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.digest() == other.0.digest()
+    }
+}
+
+impl Eq for ByDigest {}
+
+impl Borrow<Digest> for ByDigest {
+    fn borrow(&self) -> &Digest {
+        self.0.digest()
+    }
+}
+
 /// What a call came to.
 struct Remembered {
-    call: Arc<Call>,
     outcome: Arc<Outcome>,
     resolver: Arc<dyn Resolver>,
 }
@@ -44,7 +68,7 @@ pub struct Session {
     graph: Arc<Graph>,
     extensions: Extensions,
     spans: SpanSource,
-    results: Mutex<HashMap<Digest, Remembered>>,
+    results: Mutex<HashMap<ByDigest, Remembered>>,
     flights: Arc<Flights<Evaluation>>,
     vault: Vault,
     /// Calls by handle, so that an id is decoded once.
@@ -123,7 +147,7 @@ impl Session {
         outcome: Arc<Outcome>,
         resolver: Arc<dyn Resolver>,
     ) {
-        lock(&self.results).insert(*call.digest(), Remembered { call, outcome, resolver });
+        lock(&self.results).insert(ByDigest(call), Remembered { outcome, resolver });
     }
 
     /// Forgets what is not whole any more, and everything that came of it, so that it is evaluated
@@ -131,10 +155,10 @@ impl Session {
     pub(crate) fn forget_lost(&self) {
         let mut results = lock(&self.results);
         let is_lost =
-            |result: &&Remembered| !result.resolver.is_whole(&result.outcome, &self.extensions);
-        let lost = results.values().filter(is_lost).map(|result| *result.call.digest());
-        let mut lost: Vec<Digest> = lost.collect();
-        let mut users = users(results.values().map(|result| &result.call));
+            |result: &Remembered| !result.resolver.is_whole(&result.outcome, &self.extensions);
+        let lost = results.iter().filter(|(_, result)| is_lost(result));
+        let mut lost: Vec<Digest> = lost.map(|(ByDigest(call), _)| *call.digest()).collect();
+        let mut users = users(results.keys().map(|ByDigest(call)| call));
         while let Some(digest) = lost.pop() {
             results.remove(&digest);
             lost.extend(users.remove(&digest).unwrap_or_default());

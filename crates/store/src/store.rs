@@ -204,9 +204,10 @@ impl Store {
         collected
     }
 
-    /// Has what is not needed any more collected in the background.
+    /// Has what is not needed any more collected in the background, in memory too.
     pub fn collect_soon(&self) {
         self.0.space.shared().collect_soon();
+        self.0.state.durable().calm_down();
     }
 
     /// The snapshot with its layers kept on disk as long as it is held; none if one is gone. Comes

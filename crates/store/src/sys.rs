@@ -44,6 +44,16 @@ pub(crate) fn become_idle_thread() {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }
 
+/// Gives pages that hold nothing any more back to the kernel. The allocator keeps them otherwise, however
+/// much was dropped.
+pub(crate) fn give_back_memory() {
+    // SAFETY: the call takes a number, and the allocator locks what it touches.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
 /// Has the kernel begin to write the dirty pages of a file, and does not wait. What fails shows when
 /// the file is synced.
 pub(crate) fn start_writing(file: BorrowedFd<'_>) {

@@ -124,7 +124,7 @@ fn open_writer(path: &Path) -> Result<(Connection, i64), Error> {
 fn set_limits(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::from_secs(10))?;
     // In KiB. Each connection has a cache of its own, and the kernel caches the file anyway.
-    connection.pragma_update(None, "cache_size", -512)
+    connection.pragma_update(None, "cache_size", -64)
 }
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {

@@ -8,6 +8,9 @@
 //! all that is wanted and small, together; the other takes layers of many entries, so that these
 //! hold nobody up. What cannot be synced is lost: its rows are dropped and whoever needs it again
 //! makes it again.
+//!
+//! The first of them also gives back memory that nobody uses, once there was nothing to do for a while:
+//! it is the one that notices.
 
 use super::survey::Sums;
 use super::sync::{self, Group, Job, Refused};
@@ -15,6 +18,7 @@ use crate::Error;
 use crate::blob::BlobId;
 use crate::needs::Needs;
 use crate::snapshot::LayerId;
+use crate::sys;
 use protocol::Digest;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -23,6 +27,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// How long there must have been nothing to do before memory is given back.
+const CALM: Duration = Duration::from_secs(1);
 /// Nothing recurses in the threads.
 const STACK: usize = 256 * 1024;
 
@@ -79,6 +85,8 @@ struct Ledger {
     manifests: Vec<(LayerId, Digest)>,
     /// When something was made last.
     last_made: Option<Instant>,
+    /// Whether something was done since memory was given back last.
+    restless: bool,
     stop: bool,
 }
 
@@ -157,6 +165,12 @@ impl Durable {
             self.shared.more.notify_all();
         }
         stage
+    }
+
+    /// Says that much has been dropped, so that memory is given back soon.
+    pub(crate) fn calm_down(&self) {
+        self.shared.lock().restless = true;
+        self.shared.more.notify_all();
     }
 
     /// How long until nothing has been made for a while.
@@ -257,6 +271,7 @@ impl Shared {
             };
             let contents = std::mem::take(queue);
             if !contents.is_empty() {
+                ledger.restless = true;
                 let unsynced = &ledger.unsynced;
                 let job = |content: Content| {
                     Some(Job { content, sums: Arc::clone(unsynced.get(&content)?) })
@@ -266,8 +281,24 @@ impl Shared {
             if ledger.stop {
                 return None;
             }
-            ledger = self.more.wait(ledger).unwrap_or_else(PoisonError::into_inner);
+            ledger = match lane {
+                Lane::Small if ledger.restless => self.wait_for_calm(ledger),
+                _ => self.more.wait(ledger).unwrap_or_else(PoisonError::into_inner),
+            };
         }
+    }
+
+    /// Waits for more, and gives back memory when nothing comes.
+    fn wait_for_calm<'a>(&'a self, ledger: MutexGuard<'a, Ledger>) -> MutexGuard<'a, Ledger> {
+        let waited = self.more.wait_timeout(ledger, CALM);
+        let (mut ledger, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if !waited.timed_out() {
+            return ledger;
+        }
+        ledger.restless = false;
+        drop(ledger);
+        sys::give_back_memory();
+        self.lock()
     }
 
     fn hand_over(&self, job: &Job) {

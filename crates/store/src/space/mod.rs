@@ -262,6 +262,8 @@ impl Shared {
                 let began = Instant::now();
                 let collected = self.collect(&self.limits);
                 self.orders().last_took = began.elapsed();
+                // It has looked at every row there is.
+                crate::sys::give_back_memory();
                 if collected != Collected::default() {
                     tracing::info!(?collected, "room was made");
                 }
