@@ -76,6 +76,7 @@ impl State {
         (self.fresh, self.progress) = (false, false);
         self.rounds += 1;
         let split = self.current.take_ready(&|needs| durable.sync_before(needs));
+        durable.begin();
         let round = self.rounds;
         let earlier = std::mem::take(&mut self.waiting);
         let since = |key: Digest| (key, earlier.get(&key).copied().unwrap_or(round));

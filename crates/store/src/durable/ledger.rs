@@ -141,8 +141,8 @@ impl Durable {
         ledger.unsynced.insert(content, Arc::default());
     }
 
-    /// How far everything has come that a row needs. What nobody has asked for before is from now
-    /// on brought to disk.
+    /// How far everything has come that a row needs. What nobody has asked for before is brought to
+    /// disk by the next [`Self::begin`], together with all else that is asked for until then.
     pub(crate) fn sync_before(&self, needs: &Needs) -> Stage {
         let layers = needs.layers.iter().map(|id| Content::Layer(*id));
         let contents = layers.chain(needs.blobs.iter().map(|id| Content::Blob(*id)));
@@ -159,12 +159,14 @@ impl Durable {
                 }
             }
         }
-        let more = !ledger.small.is_empty();
-        drop(ledger);
-        if more {
+        stage
+    }
+
+    /// Begins to bring to disk what was asked for.
+    pub(crate) fn begin(&self) {
+        if !self.shared.lock().small.is_empty() {
             self.shared.more.notify_all();
         }
-        stage
     }
 
     /// Says that much has been dropped, so that memory is given back soon.
