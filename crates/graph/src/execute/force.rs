@@ -20,22 +20,36 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Longest text of a leaf that a session remembers: asking for a longer one again runs its op again,
 /// which finds its work done.
 const MAX_REMEMBERED: usize = 64 << 10;
 
-/// Evaluates a call.
+/// What calls that no session remembers came to in one request: asked for twice, they run once.
+#[derive(Default)]
+pub(super) struct Answers(Mutex<HashMap<Digest, Arc<Outcome>>>);
+
+impl Answers {
+    fn get(&self, digest: &Digest) -> Option<Arc<Outcome>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
+    }
+
+    fn keep(&self, digest: Digest, outcome: &Arc<Outcome>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(digest, outcome.clone());
+    }
+}
+
+/// Evaluates a call for a request that has these answers.
 pub(super) async fn force(
-    session: Arc<Session>,
+    (session, answers): (Arc<Session>, Arc<Answers>),
     call: Arc<Call>,
     parent: Option<SpanId>,
 ) -> Evaluation {
     if let Some(outcome) = session.result(call.digest()) {
         return Ok(outcome);
     }
-    let mut plan = Plan::new(session, &call, parent)?;
+    let mut plan = Plan::new((session, answers), &call, parent)?;
     let mut flying = FuturesUnordered::new();
     loop {
         while let Some(index) = plan.ready.pop() {
@@ -54,6 +68,7 @@ pub(super) async fn force(
 /// The calls to evaluate and who waits for whom.
 struct Plan {
     session: Arc<Session>,
+    answers: Arc<Answers>,
     parent: Option<SpanId>,
     steps: Vec<Step>,
     index: HashMap<Digest, usize>,
@@ -76,9 +91,13 @@ enum Begun {
 
 impl Plan {
     /// Lists what is to be evaluated. What is remembered is a step that is done.
-    fn new(session: Arc<Session>, call: &Arc<Call>, parent: Option<SpanId>) -> Result<Self, Error> {
+    fn new(
+        (session, answers): (Arc<Session>, Arc<Answers>),
+        call: &Arc<Call>,
+        parent: Option<SpanId>,
+    ) -> Result<Self, Error> {
         let (steps, index, ready) = (vec![], HashMap::new(), vec![]);
-        let mut plan = Self { session, parent, steps, index, ready };
+        let mut plan = Self { session, answers, parent, steps, index, ready };
         plan.add(call)?;
         let mut next = 0;
         while next < plan.steps.len() {
@@ -108,12 +127,17 @@ impl Plan {
             return Err(Error::user(format!("`{}` belongs to another session", name_of(call))));
         }
         let outcome = self.session.result(call.digest());
+        let outcome = outcome.or_else(|| self.answers.get(call.digest()));
         self.steps.push(Step { call: call.clone(), outcome, missing: 0, users: vec![] });
         self.index.insert(*call.digest(), self.steps.len() - 1);
         Ok(self.steps.len() - 1)
     }
 
     fn finish(&mut self, index: usize, outcome: Arc<Outcome>) {
+        let call = &self.steps[index].call;
+        if self.resolver(call).is_some_and(|resolver| resolver.scope() == Scope::Request) {
+            self.answers.keep(*call.digest(), &outcome);
+        }
         self.steps[index].outcome = Some(outcome);
         for user in std::mem::take(&mut self.steps[index].users) {
             self.steps[user].missing -= 1;
@@ -152,12 +176,14 @@ impl Plan {
         })
     }
 
+    fn resolver(&self, call: &Call) -> Option<&Arc<dyn Resolver>> {
+        let field = self.session.graph().registry().field(owner(call), call.field());
+        field.and_then(|field| field.resolver.as_ref())
+    }
+
     fn work(&self, call: &Arc<Call>) -> Result<Work, Error> {
-        let owner = call.receiver().map_or(QUERY, |receiver| receiver.returns());
-        let registry = self.session.graph().registry();
-        let field = registry.field(owner, call.field());
-        let place = || format!("`{owner}.{}`", call.field());
-        let resolver = field.and_then(|field| field.resolver.clone());
+        let place = || format!("`{}.{}`", owner(call), call.field());
+        let resolver = self.resolver(call).cloned();
         let receiver = match call.receiver() {
             Some(receiver) => self.object(receiver)?,
             None => Arc::new(Root),
@@ -208,6 +234,11 @@ impl Plan {
     }
 }
 
+/// The type whose field is called.
+fn owner(call: &Call) -> &str {
+    call.receiver().map_or(QUERY, |receiver| receiver.returns())
+}
+
 /// One call with everything it needs, so that it borrows nothing.
 struct Work {
     session: Arc<Session>,
@@ -242,7 +273,7 @@ impl Work {
 
     async fn run_op(&self, span: &Span) -> Result<Outcome, Error> {
         let registry = self.session.graph().registry();
-        let owner = self.call.receiver().map_or(QUERY, |receiver| receiver.returns());
+        let owner = owner(&self.call);
         let field = registry.field(owner, self.call.field());
         let values = ArgValues {
             given: self.call.args(),

@@ -2,7 +2,7 @@
 
 use super::bind::Binding;
 use super::collect::{Selected, collect};
-use super::force::force;
+use super::force::{Answers, force};
 use super::response::{Content, NodeId, Response};
 use crate::coerce::Variables;
 use crate::document::{Document, SetId};
@@ -23,6 +23,7 @@ pub(super) struct Run {
     document: Arc<Document>,
     variables: Variables,
     parent: Option<SpanId>,
+    answers: Arc<Answers>,
     response: Response,
     /// What can be done at once.
     todo: Vec<Select>,
@@ -63,8 +64,8 @@ impl Run {
     ) -> Self {
         let response = Response::new();
         let waiting = FuturesUnordered::new();
-        let (todo, ids) = (vec![], vec![]);
-        Self { session, document, variables, parent, response, todo, waiting, ids }
+        let (todo, ids, answers) = (vec![], vec![], Arc::default());
+        Self { session, document, variables, parent, answers, response, todo, waiting, ids }
     }
 
     /// Works until the reply is whole, or an error ends it.
@@ -160,7 +161,8 @@ impl Run {
             | Behaviour::ObjectAsId => {
                 let call = binding.call(receiver)?;
                 let forced = Forced { node, call: call.clone(), sets };
-                let evaluation = force(session.clone(), call, self.parent);
+                let with = (session.clone(), self.answers.clone());
+                let evaluation = force(with, call, self.parent);
                 self.waiting.push(evaluation.map(|result| (forced, result)).boxed());
             }
         }

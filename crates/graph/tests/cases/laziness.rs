@@ -54,6 +54,17 @@ async fn what_acts_on_the_world_acts_each_time() {
 }
 
 #[tokio::test]
+async fn what_is_looked_at_anew_is_looked_at_once_a_request() {
+    let client = Client::new();
+    for round in 1..3 {
+        let fields = r#"a: export(path: "a") again: export(path: "a") b: export(path: "b")"#;
+        client.data(&format!("{{ container {{ fresh {{ {fields} }} }} }}")).await;
+        assert_eq!(client.probe.counted("export"), 2 * round);
+        assert_eq!(client.probe.counted("fresh"), round);
+    }
+}
+
+#[tokio::test]
 async fn object_arguments_are_evaluated_before_their_user() {
     let client = Client::new();
     let id = client.id("{ directory { id } }", "/directory/id").await;
