@@ -2,6 +2,7 @@
 //! way out, [`Error::hint`] says it.
 
 use crate::Digest;
+use crate::wire::is_loopback;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -198,6 +199,8 @@ impl Error {
                 "name its authority by `ca` in `[registry.\"{host}\"]` of `engine.toml`, or accept \
                  it by `insecure = true`"
             ),
+            // Those are spoken to without TLS anyway.
+            Self::Connect { host, .. } if is_loopback(host) => format!("check that `{host}` runs"),
             Self::Connect { host, .. } => format!(
                 "check that `{host}` runs; a registry without TLS needs `http = true` in \
                  `[registry.\"{host}\"]` of `engine.toml`"

@@ -19,17 +19,20 @@ pub(super) async fn import(host: &Host, request: ReadRequest, cx: &Context) -> R
     let services = cx.get::<Services>()?;
     let span = cx.span().child(format!("import {}", request.path), SpanKind::Work);
     let progress = Arc::new(Progress::new(span));
-    let handed = match request.directory {
-        true => {
-            let purpose = OpenFor::Read { gitignore: request.gitignore };
-            host.files().open(request.path.clone(), purpose).await?
+    let taken = async {
+        let handed = match request.directory {
+            true => {
+                let purpose = OpenFor::Read { gitignore: request.gitignore };
+                host.files().open(request.path.clone(), purpose).await?
+            }
+            false => None,
+        };
+        match handed {
+            Some(handed) => take(handed, request, services, &progress).await,
+            None => receive(host, request, services, &progress).await,
         }
-        false => None,
     };
-    let (identity, snapshot) = match handed {
-        Some(handed) => take(handed, request, services, &progress).await?,
-        None => receive(host, request, services, &progress).await?,
-    };
+    let (identity, snapshot) = taken.await.inspect_err(|error| progress.failed(error))?;
     progress.done();
     Ok(Tree::settled(identity, snapshot))
 }

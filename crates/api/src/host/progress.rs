@@ -1,7 +1,7 @@
 //! [`Progress`]: how far an import is, and the way to stop it.
 
-use graph::Span;
-use protocol::{SpanKind, Unit};
+use graph::{Span, SpanOutcome};
+use protocol::{Error, SpanKind, Unit};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use store::IntakeWatch;
@@ -37,6 +37,13 @@ impl Progress {
     /// Nothing had to be read.
     pub(super) fn mark_cached(&self) {
         self.span.mark_cached();
+    }
+
+    /// It ended with an error.
+    pub(super) fn failed(&self, error: &Error) {
+        for span in self.read.get().into_iter().chain([&self.span]) {
+            span.end(SpanOutcome::Failed(error.message.clone()));
+        }
     }
 
     /// It ended well.

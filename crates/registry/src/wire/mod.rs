@@ -9,7 +9,7 @@ mod reply;
 mod token;
 mod tries;
 
-pub(crate) use clients::Clients;
+pub(crate) use clients::{Clients, is_loopback};
 pub(crate) use endpoint::{Endpoint, Endpoints};
 pub(crate) use exchange::{Exchange, Request};
 pub(crate) use keyring::Keyring;

@@ -57,7 +57,7 @@ async fn what_is_not_there_is_named_at_once() {
     let closed = reference("127.0.0.1:1", "app:1");
     let error = client.manifest(&closed).await.unwrap_err();
     assert!(matches!(error, Error::Connect { .. }), "{error}");
-    assert!(error.hint().unwrap().contains("http = true"));
+    assert_eq!(error.hint().unwrap(), "check that `127.0.0.1:1` runs");
 }
 
 #[tokio::test]

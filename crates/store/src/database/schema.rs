@@ -38,14 +38,17 @@ const TABLES: &str = "
     CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 ";
 
-/// Opens the file for writing. If that fails in any way it is moved aside and begun anew. Gives a word
-/// for the user where results were lost.
+/// Opens the file for writing. If that fails it is moved aside and begun anew, unless what failed is
+/// the disk and not the file. Gives a word for the user where results were lost.
 pub(super) fn open_or_renew(path: &Path) -> Result<(Connection, Option<String>), Error> {
     let marker = damage_marker(path);
     let first = if marker.exists() {
         Err("it was found damaged while in use".to_owned())
     } else {
-        open_writer(path).map_err(|error| error.to_string())
+        match open_writer(path) {
+            Err(Error::Database(error)) if !is_about_file(&error) => return Err(error.into()),
+            opened => opened.map_err(|error| error.to_string()),
+        }
     };
     let reason = match first {
         Ok((connection, 0)) => return Ok((connection, None)),
@@ -92,6 +95,15 @@ pub(super) fn mark_damaged(marker: &Path) {
 /// Whether the error says that the file itself is bad.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// Whether another file in its place would be any better.
+fn is_about_file(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{
+        DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, PermissionDenied, ReadOnly,
+    };
+    let others = [DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, PermissionDenied, ReadOnly];
+    error.sqlite_error_code().is_none_or(|code| !others.contains(&code))
 }
 
 /// Forgets call records that nobody has used for long.
