@@ -67,28 +67,31 @@ fn silence_shows_no_progress() {
 }
 
 #[test]
-fn a_live_display_on_a_terminal_ends_with_the_result() {
+fn every_format_leaves_the_result_alone_and_tells_a_failure_once() {
     let state = State::new();
-    let rootfs = busybox();
-    // `script` gives the command a terminal.
-    if !std::path::Path::new("/usr/bin/script").exists() {
-        panic!("install bsdutils, which has `script`");
+    let rootfs = format!("--directory={}", busybox().display());
+    for format in ["plain", "dots", "logs", "report"] {
+        let flag = format!("--progress={format}");
+        let good = state.cli([&flag]).args(chain(&rootfs, &format!("echo {format}"))).run();
+        assert_eq!(good.ok(), format!("{format}\n"));
+        let bad = state.cli([&flag]).args(chain(&rootfs, "echo said; exit 6")).run();
+        let said = bad.fails(6);
+        assert_eq!(said.matches("exit code: 6").count(), 1, "{format}: {said}");
     }
-    let command = format!(
-        "{} core container with-rootfs --directory={} with-exec --args=echo,on-a-terminal stdout",
-        testkit::binary().display(),
-        rootfs.display()
-    );
-    let script = std::path::Path::new("/usr/bin/script");
-    let output = state
-        .program(script)
-        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
-        .without_env("NO_COLOR")
-        .env("TERM", "xterm")
-        .run();
-    let text = output.ok();
-    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    assert!(last.contains("on-a-terminal"), "{text}");
+}
+
+#[test]
+fn a_report_gives_signs_of_life_as_often_as_asked() {
+    let state = State::new();
+    let rootfs = format!("--directory={}", busybox().display());
+    let mut running = state
+        .cli(["--progress=report"])
+        .args(chain(&rootfs, "sleep 1000"))
+        .env("CITOOL_REPORT_HEARTBEAT", "50ms")
+        .spawn();
+    running.wait_for("1 step running: container.withExec");
+    running.signal_group(rustix::process::Signal::INT);
+    running.wait().fails(2);
 }
 
 /// The line that tells the end of a step, which must have counted bytes.

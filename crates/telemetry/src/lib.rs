@@ -6,6 +6,8 @@
 
 mod lines;
 mod log;
+mod output;
+mod page;
 mod progress;
 mod trace;
 

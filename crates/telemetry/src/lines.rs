@@ -40,6 +40,15 @@ impl LineSplitter {
         *self = Self::default();
     }
 
+    /// Takes what has come of the line that is not complete yet, with the return at its end.
+    pub(crate) fn take(&mut self) -> String {
+        let Self { mut line, returned } = std::mem::take(self);
+        if returned {
+            line.push('\r');
+        }
+        line
+    }
+
     /// What has come of the line that is not complete yet.
     pub fn partial(&self) -> &str {
         &self.line

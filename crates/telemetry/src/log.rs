@@ -1,7 +1,8 @@
 //! [`LogTail`]: the end of a span's output, bounded in lines and bytes.
 
-use crate::LineSplitter;
+use crate::output::Output;
 use protocol::LogStream;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// One line of output.
@@ -16,14 +17,14 @@ pub struct Line {
 }
 
 /// The end of a span's output.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct LogTail {
     lines: VecDeque<Line>,
     bytes: usize,
     /// How many lines fell off the front.
     dropped: u64,
-    /// One splitter a stream: pieces of two streams must not be joined into one line.
-    partial: [LineSplitter; 3],
+    /// Pieces of two streams must not be joined into one line.
+    streams: [Output; 3],
 }
 
 /// How much a tail keeps.
@@ -46,7 +47,40 @@ impl LogTail {
 
     /// Whether nothing was ever printed.
     pub fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.dropped == 0
+        self.lines.is_empty() && self.dropped == 0 && self.streams.iter().all(Output::is_quiet)
+    }
+
+    /// The last lines as a terminal would show them now, at most so many: with those that are not
+    /// complete, and with those that were corrected since.
+    pub fn tail(&self, count: usize) -> Vec<Cow<'_, str>> {
+        let pages: Vec<Option<Vec<String>>> = self.streams.iter().map(Output::rows).collect();
+        let mut on_page: Vec<usize> = pages
+            .iter()
+            .map(|rows| match rows {
+                None => 0,
+                Some(rows) if rows.len() >= Output::PAGE => rows.len(),
+                // Everything that the stream has printed still stands there.
+                Some(_) => usize::MAX,
+            })
+            .collect();
+        let lines = self.lines.iter().rev().filter(|line| {
+            let on_page = &mut on_page[index(line.stream)];
+            let passed = *on_page == 0;
+            *on_page = on_page.saturating_sub(1);
+            passed
+        });
+        let mut tail: Vec<Cow<'_, str>> =
+            lines.take(count).map(|line| Cow::Borrowed(&*line.text)).collect();
+        tail.reverse();
+        tail.extend(pages.into_iter().flatten().flatten().map(Cow::Owned));
+        let partials = self.streams.iter().map(Output::partial);
+        tail.extend(partials.filter(|partial| !partial.is_empty()).map(Cow::Borrowed));
+        tail.split_off(tail.len().saturating_sub(count))
+    }
+
+    /// Bytes that are kept.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(crate) fn push(
@@ -56,9 +90,11 @@ impl LogTail {
         at: u64,
         limits: TailLimits,
     ) -> Vec<Line> {
-        let mut complete = vec![];
-        self.partial[index(stream)]
-            .push(text, |line| complete.push(Line { stream, at, text: line.into() }));
+        let mut texts = vec![];
+        let before = self.lines.iter().filter(|line| line.stream == stream);
+        let before = before.map(|line| &*line.text);
+        self.streams[index(stream)].push(text, before, &mut texts);
+        let complete: Vec<Line> = texts.into_iter().map(|text| Line { stream, at, text }).collect();
         self.keep(&complete, limits);
         complete
     }
@@ -66,7 +102,7 @@ impl LogTail {
     pub(crate) fn finish(&mut self, at: u64, limits: TailLimits) -> Vec<Line> {
         let mut complete = vec![];
         for stream in [LogStream::Stdout, LogStream::Stderr, LogStream::Engine] {
-            self.partial[index(stream)]
+            self.streams[index(stream)]
                 .finish(|line| complete.push(Line { stream, at, text: line.into() }));
         }
         self.keep(&complete, limits);
@@ -81,7 +117,7 @@ impl LogTail {
             self.dropped += 1;
         }
         self.lines.shrink_to_fit();
-        self.partial = Default::default();
+        self.streams = Default::default();
     }
 
     fn keep(&mut self, complete: &[Line], limits: TailLimits) {
@@ -125,6 +161,29 @@ mod tests {
         assert_eq!((texts(&tail), tail.dropped()), (vec!["3", "4", "5"], 2));
         tail.push(LogStream::Stdout, "123456789\n", 0, LIMITS);
         assert_eq!((texts(&tail), tail.dropped()), (vec!["5", "123456789"], 4));
+    }
+
+    #[test]
+    fn the_tail_shows_what_is_not_complete() {
+        let limits = TailLimits { lines: 9, bytes: 1000 };
+        let mut tail = LogTail::default();
+        tail.push(LogStream::Stdout, "one\ntwo\n10%\r20%", 0, limits);
+        assert_eq!(tail.tail(2), ["two", "20%"]);
+        tail.push(LogStream::Stdout, "\r\x1b[2ATWO\n", 0, limits);
+        assert_eq!(tail.tail(9), ["TWO", "two", "20%"]);
+        assert_eq!(tail.tail(1), ["20%"]);
+        tail.push(LogStream::Stderr, "warning\n", 0, limits);
+        assert_eq!(tail.tail(9), ["warning", "TWO", "two", "20%"]);
+    }
+
+    #[test]
+    fn what_has_left_the_page_is_still_in_the_tail() {
+        let limits = TailLimits { lines: 100, bytes: 10_000 };
+        let mut tail = LogTail::default();
+        let text: String = (1..=40).map(|line| format!("{line}x\x08\n")).collect();
+        tail.push(LogStream::Stdout, &text, 0, limits);
+        let expected: Vec<String> = (1..=40).map(|line| format!("{line}x")).collect();
+        assert_eq!(tail.tail(100), expected);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! of a child never tear each other apart. A writer that fails (a closed pipe) is not written to
 //! again: losing the display must not end the work.
 
+use crate::keys::{Key, Keys};
 use crate::look::{Look, Paint};
 use crate::terminal::Size;
 use crate::{dots, live, logs, plain, report, silent};
@@ -43,6 +44,19 @@ pub struct Settings {
     pub paint: Paint,
     /// Asks for the size of the terminal.
     pub size: Box<dyn Fn() -> Option<Size> + Send>,
+    /// Whether there is a keyboard whose keys come through [`Display::keys`].
+    pub keys: bool,
+    /// How often a report gives a sign of life; never if none.
+    pub heartbeat: Option<Duration>,
+}
+
+/// What a key means to whoever runs the display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The display goes on.
+    Stay,
+    /// The user has seen enough.
+    Leave,
 }
 
 /// What of a failure a user has seen when the display ended.
@@ -73,8 +87,26 @@ pub(crate) trait View: Send {
     fn finish(&mut self, end: End<'_>, out: &mut String) -> Shown;
     /// How often time is to pass.
     fn interval(&self) -> Option<Duration>;
-    /// Makes room for output of a child.
+    /// Takes everything off the screen that is redrawn in place.
     fn step_aside(&mut self, _out: &mut String) {}
+    /// Makes room for output of a child, for a moment.
+    fn make_room(&mut self, _out: &mut String) {}
+    /// The output stands.
+    fn come_back(&mut self, _: &Trace, _now: u64, _out: &mut String) {}
+    /// A key was pressed.
+    fn key(&mut self, _: &Trace, _: Key, _now: u64, _out: &mut String) -> Answer {
+        Answer::Stay
+    }
+    /// The work is over; whether there is something to look at until the user leaves.
+    fn stay(&mut self, _: &Trace, _now: u64, _out: &mut String) -> bool {
+        false
+    }
+    /// Whether something stands on the screen that has to be taken away.
+    fn is_drawn(&self) -> bool {
+        false
+    }
+    /// The display ends without an end: the terminal must be usable, no more.
+    fn abandon(&mut self, _out: &mut String) {}
 }
 
 /// The end of a display.
@@ -94,9 +126,17 @@ pub struct Display {
     stderr: Box<dyn Write + Send>,
     /// Output of a child that does not end a line yet.
     partial: [Vec<u8>; 2],
+    keys: Keys,
     buffer: String,
     broken: bool,
 }
+
+/// Lines of output that are kept of a step which ended well, for who looks back at it.
+const FINISHED_LINES: usize = 100;
+/// Text that is written before more is collected.
+const FULL: usize = 32 << 10;
+/// And where steps stay expanded.
+const EXPANDED_LINES: usize = 20;
 
 impl Display {
     /// A display on these two streams; progress goes to the second, a child's output to each.
@@ -106,30 +146,77 @@ impl Display {
         stderr: Box<dyn Write + Send>,
     ) -> Self {
         let look = Look { level: settings.level, debug: settings.debug, paint: settings.paint };
-        let finished_lines = if look.expands() { 20 } else { 0 };
+        let finished_lines = match settings.keys {
+            true => FINISHED_LINES,
+            false if look.expands() => EXPANDED_LINES,
+            false => 0,
+        };
         let limits = Limits { finished_lines, ..Limits::default() };
         Self {
             trace: Trace::new(limits),
-            view: view(settings.mode, look, settings.size),
+            view: view(look, settings),
             stdout,
             stderr,
             partial: Default::default(),
+            keys: Keys::default(),
             buffer: String::new(),
             broken: false,
         }
     }
 
-    /// Takes one event. Times are microseconds since the Unix epoch.
+    /// Takes one event. Times are microseconds since the Unix epoch. What there is to say about it
+    /// is written by [`Display::flush`], so that many events that come at once are one write.
     pub fn event(&mut self, event: &Event, now: u64) {
         let change = self.trace.apply(event);
         self.view.change(&self.trace, &change, now, &mut self.buffer);
+        if self.buffer.len() >= FULL {
+            self.write();
+        }
+    }
+
+    /// Writes what events had to say.
+    pub fn flush(&mut self) {
         self.write();
     }
 
     /// Lets time pass.
     pub fn tick(&mut self, now: u64) {
+        if let Some(key) = self.keys.settle() {
+            self.view.key(&self.trace, key, now, &mut self.buffer);
+        }
         self.view.tick(&self.trace, now, &mut self.buffer);
         self.write();
+    }
+
+    /// Takes what was typed.
+    pub fn keys(&mut self, bytes: &[u8], now: u64) -> Answer {
+        let mut answer = Answer::Stay;
+        for key in self.keys.push(bytes) {
+            if self.view.key(&self.trace, key, now, &mut self.buffer) == Answer::Leave {
+                answer = Answer::Leave;
+            }
+        }
+        self.write();
+        answer
+    }
+
+    /// Whether something stands on the screen that keys can be for.
+    pub fn is_drawn(&self) -> bool {
+        self.view.is_drawn()
+    }
+
+    /// Takes everything off the screen that is redrawn in place, until time passes again.
+    pub fn step_aside(&mut self) {
+        self.view.step_aside(&mut self.buffer);
+        self.write();
+    }
+
+    /// Says that the work is over. Whether the display has something to look at until the user
+    /// leaves it; then keys and ticks go on until [`Display::finish`].
+    pub fn stay(&mut self, now: u64) -> bool {
+        let stays = self.view.stay(&self.trace, now, &mut self.buffer);
+        self.write();
+        stays
     }
 
     /// How often [`Display::tick`] is to be called.
@@ -138,12 +225,14 @@ impl Display {
     }
 
     /// Prints complete lines of a child's output above whatever is redrawn in place.
-    pub fn pass_through(&mut self, stream: Stream, bytes: &[u8]) {
+    pub fn pass_through(&mut self, stream: Stream, bytes: &[u8], now: u64) {
         let partial = &mut self.partial[stream as usize];
         partial.extend_from_slice(bytes);
         let Some(end) = partial.iter().rposition(|byte| *byte == b'\n') else { return };
         let lines: Vec<u8> = partial.drain(..=end).collect();
         self.print(stream, &lines);
+        self.view.come_back(&self.trace, now, &mut self.buffer);
+        self.write();
     }
 
     /// Ends the display and says what it has shown.
@@ -151,9 +240,11 @@ impl Display {
         for stream in [Stream::Stdout, Stream::Stderr] {
             let rest = std::mem::take(&mut self.partial[stream as usize]);
             if !rest.is_empty() {
+                self.step_aside();
                 self.print(stream, &rest);
             }
         }
+        self.write();
         let end = End { trace: &self.trace, now, failed };
         let shown = self.view.finish(end, &mut self.buffer);
         self.write();
@@ -166,7 +257,7 @@ impl Display {
     }
 
     fn print(&mut self, stream: Stream, bytes: &[u8]) {
-        self.view.step_aside(&mut self.buffer);
+        self.view.make_room(&mut self.buffer);
         self.write();
         let writer = match stream {
             Stream::Stdout => &mut self.stdout,
@@ -184,13 +275,21 @@ impl Display {
     }
 }
 
-fn view(mode: Mode, look: Look, size: Box<dyn Fn() -> Option<Size> + Send>) -> Box<dyn View> {
-    match mode {
-        Mode::Live => Box::new(live::Live::new(look, size)),
+impl Drop for Display {
+    /// However the display ends, the terminal stays usable.
+    fn drop(&mut self) {
+        self.view.abandon(&mut self.buffer);
+        self.write();
+    }
+}
+
+fn view(look: Look, settings: Settings) -> Box<dyn View> {
+    match settings.mode {
+        Mode::Live => Box::new(live::Live::new(look, settings.size, settings.keys)),
         Mode::Plain => Box::new(plain::Plain::new(look)),
         Mode::Dots => Box::new(dots::Dots::new(look)),
         Mode::Logs => Box::new(logs::Logs::new(look)),
-        Mode::Report => Box::new(report::Report::with_heartbeat(look)),
+        Mode::Report => Box::new(report::Report::with_heartbeat(look, settings.heartbeat)),
         Mode::Focus => Box::new(report::Report::of_failures(look)),
         Mode::Silent => Box::new(silent::Silent),
     }

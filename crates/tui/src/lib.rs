@@ -6,6 +6,8 @@
 
 mod display;
 mod dots;
+mod keyboard;
+mod keys;
 mod live;
 mod logs;
 mod look;
@@ -16,7 +18,8 @@ mod terminal;
 mod text;
 mod tree;
 
-pub use display::{Display, Mode, Settings, Shown, Stream};
+pub use display::{Answer, Display, Mode, Settings, Shown, Stream};
+pub use keyboard::{Keyboard, may_draw};
 pub use look::Paint;
 pub use terminal::{Size, stderr_size};
 pub use text::{bytes, duration};

@@ -1,10 +1,14 @@
 //! [`Look`]: which steps are shown and how they are coloured.
 
+use crate::text::step_name;
 use protocol::{Outcome, SpanKind};
 use telemetry::{Span, Trace};
 
 /// Level from which plumbing is shown too.
 const INTERNAL_LEVEL: i32 = 3;
+
+/// Level from which steps are told apart by their digests.
+const DIGEST_LEVEL: i32 = 4;
 
 /// Level from which finished steps stay expanded.
 const EXPANDED_LEVEL: i32 = 5;
@@ -31,11 +35,16 @@ impl Look {
 
     /// How many shown steps are around this one.
     pub(crate) fn depth(&self, trace: &Trace, span: &Span) -> usize {
-        std::iter::successors(span.parent.and_then(|id| trace.span(id)), |span| {
-            span.parent.and_then(|id| trace.span(id))
-        })
-        .filter(|span| self.shows(span))
-        .count()
+        trace.around(span).filter(|span| self.shows(span)).count()
+    }
+
+    /// The name of a step, with the begin of its digest for who wants to know so much.
+    pub(crate) fn name(&self, span: &Span) -> String {
+        let name = step_name(&span.name);
+        match span.call.filter(|_| self.debug || self.level >= DIGEST_LEVEL) {
+            Some(call) => format!("{name} {:.8}", call.to_string()),
+            None => name,
+        }
     }
 
     /// The sign before a step.

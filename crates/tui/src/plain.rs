@@ -6,7 +6,7 @@
 
 use crate::display::{End, Shown, View};
 use crate::look::Look;
-use crate::text::{clean, duration, moved_parts, progress, short_name, step_name};
+use crate::text::{clean, duration, moved_parts, progress, short_name};
 use protocol::{Outcome, SpanId};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -28,15 +28,35 @@ const MAX_TOLD: usize = 4;
 
 pub(crate) struct Plain {
     look: Look,
+    /// Numbers of steps that run, and how many were given.
     numbers: HashMap<SpanId, usize>,
+    numbered: usize,
     floor: Option<Floor>,
     /// Lines that wait for the floor, in the order they came.
-    waiting: VecDeque<(SpanId, String)>,
+    waiting: VecDeque<(SpanId, Said)>,
     /// When the progress of a step was told last.
     told: HashMap<SpanId, u64>,
     /// Steps whose output was printed.
     printed: HashSet<SpanId>,
+    /// Why a step failed, if that was the last thing told.
+    last_word: Option<String>,
     wrote: bool,
+}
+
+/// Lines that belong together.
+struct Said {
+    text: String,
+    about: About,
+}
+
+/// What lines are about, as far as that decides what the last word was.
+enum About {
+    /// A step that failed by itself, for this reason.
+    Cause(String),
+    /// A step that failed because one inside it did.
+    Consequence,
+    /// Anything else.
+    Work,
 }
 
 struct Floor {
@@ -50,17 +70,21 @@ impl Plain {
         Self {
             look,
             numbers: HashMap::new(),
+            numbered: 0,
             floor: None,
             waiting: VecDeque::new(),
             told: HashMap::new(),
             printed: HashSet::new(),
+            last_word: None,
             wrote: false,
         }
     }
 
     fn number(&mut self, id: SpanId) -> usize {
-        let next = self.numbers.len() + 1;
-        *self.numbers.entry(id).or_insert(next)
+        *self.numbers.entry(id).or_insert_with(|| {
+            self.numbered += 1;
+            self.numbered
+        })
     }
 
     fn prefix(&mut self, id: SpanId) -> String {
@@ -71,7 +95,7 @@ impl Plain {
 
     fn started(&mut self, trace: &Trace, span: &Span) -> String {
         let indent = "  ".repeat(self.look.depth(trace, span).min(20));
-        format!("{} {indent}{}\n", self.prefix(span.id), step_name(&span.name))
+        format!("{} {indent}{}\n", self.prefix(span.id), self.look.name(span))
     }
 
     fn lines(&mut self, span: &Span, lines: &[Line]) -> String {
@@ -85,8 +109,8 @@ impl Plain {
         text
     }
 
-    fn ended(&mut self, span: &Span) -> String {
-        let Some((at, outcome)) = &span.ended else { return String::new() };
+    fn ended(&mut self, trace: &Trace, span: &Span) -> Said {
+        let Some((at, outcome)) = &span.ended else { return Said::of_work(String::new()) };
         let paint = self.look.paint;
         let verdict = match outcome {
             Outcome::Done => paint.green("DONE"),
@@ -101,10 +125,18 @@ impl Plain {
             let _ = write!(text, "{} {part}", if index == 0 { "" } else { "," });
         }
         text.push('\n');
-        for line in span.failure().unwrap_or_default().lines() {
-            let _ = writeln!(text, "{prefix} {} {}", paint.red("!"), clean(line, false));
+        self.numbers.remove(&span.id);
+        let about = match span.failure() {
+            Some(reason) if trace.is_cause(span) => About::Cause(reason.to_owned()),
+            Some(_) => About::Consequence,
+            None => About::Work,
+        };
+        if let About::Cause(reason) = &about {
+            for line in reason.lines() {
+                let _ = writeln!(text, "{prefix} {} {}", paint.red("!"), clean(line, false));
+            }
         }
-        text
+        Said { text, about }
     }
 
     /// Tells how far a step is, if that was not told just now. Many that run side by side are told as
@@ -130,21 +162,30 @@ impl Plain {
     }
 
     /// Queues text of a step; only output of a running step takes the floor.
-    fn say(&mut self, id: SpanId, text: String, takes_floor: bool, now: u64, out: &mut String) {
-        if text.is_empty() {
+    fn say(&mut self, id: SpanId, said: Said, takes_floor: bool, now: u64, out: &mut String) {
+        if said.text.is_empty() {
             return;
         }
         let mine = self.floor.as_ref().is_none_or(|floor| floor.holder == id);
         if !mine {
-            self.waiting.push_back((id, text));
+            self.waiting.push_back((id, said));
             return;
         }
-        out.push_str(&text);
-        self.wrote = true;
+        self.write(said, out);
         match &mut self.floor {
             Some(floor) => floor.last = now,
             None if takes_floor => self.floor = Some(Floor { holder: id, since: now, last: now }),
             None => {}
+        }
+    }
+
+    fn write(&mut self, said: Said, out: &mut String) {
+        out.push_str(&said.text);
+        self.wrote = true;
+        match said.about {
+            About::Cause(reason) => self.last_word = Some(reason),
+            About::Consequence => {}
+            About::Work => self.last_word = None,
         }
     }
 
@@ -153,12 +194,10 @@ impl Plain {
         self.floor = None;
         while let Some((next, _)) = self.waiting.front() {
             let next = *next;
-            let (spoken, rest) =
+            let (spoken, rest): (VecDeque<_>, _) =
                 std::mem::take(&mut self.waiting).into_iter().partition(|(id, _)| *id == next);
             self.waiting = rest;
-            let spoken: VecDeque<_> = spoken;
-            out.extend(spoken.into_iter().map(|(_, text)| text));
-            self.wrote = true;
+            spoken.into_iter().for_each(|(_, said)| self.write(said, out));
             let speaks = |span: &Span| span.is_running() && !span.log.is_empty();
             if trace.span(next).is_some_and(speaks) {
                 self.floor = Some(Floor { holder: next, since: now, last: now });
@@ -169,6 +208,17 @@ impl Plain {
 
     fn only_failures(&self) -> bool {
         self.look.level < 0 && !self.look.debug
+    }
+}
+
+impl Said {
+    fn of_work(text: String) -> Self {
+        Self { text, about: About::Work }
+    }
+
+    /// The same after some other lines.
+    fn after(self, before: String) -> Self {
+        Self { text: before + &self.text, ..self }
     }
 }
 
@@ -190,8 +240,9 @@ impl View for Plain {
         let Some(span) = trace.span(*id).filter(|span| self.look.shows(span)) else { return };
         if self.only_failures() {
             if span.failure().is_some() {
-                let text = self.started(trace, span) + &self.ended(span);
-                self.say(*id, text, false, now, out);
+                let begin = self.started(trace, span);
+                let said = self.ended(trace, span).after(begin);
+                self.say(*id, said, false, now, out);
             }
             return;
         }
@@ -199,22 +250,23 @@ impl View for Plain {
             Change::Nothing => {}
             Change::Started(_) => {
                 let text = self.started(trace, span);
-                self.say(*id, text, false, now, out);
+                self.say(*id, Said::of_work(text), false, now, out);
             }
             Change::Printed(_, lines) => {
                 let text = self.lines(span, lines);
                 if !text.is_empty() {
                     self.printed.insert(*id);
                 }
-                self.say(*id, text, true, now, out);
+                self.say(*id, Said::of_work(text), true, now, out);
             }
             Change::Progressed(_) => {
                 if let Some((speaker, text)) = self.progressed(trace, span, now) {
-                    self.say(speaker, text, false, now, out);
+                    self.say(speaker, Said::of_work(text), false, now, out);
                 }
             }
             Change::Ended(_, lines) => {
-                let text = self.lines(span, lines) + &self.ended(span);
+                let text = self.lines(span, lines);
+                let said = self.ended(trace, span).after(text);
                 if !lines.is_empty() {
                     self.printed.insert(*id);
                 }
@@ -222,7 +274,7 @@ impl View for Plain {
                 if span.failure().is_none() {
                     self.printed.remove(id);
                 }
-                self.say(*id, text, false, now, out);
+                self.say(*id, said, false, now, out);
                 if self.floor.as_ref().is_some_and(|floor| floor.holder == *id) {
                     self.pass_floor(trace, now, out);
                 }
@@ -241,16 +293,15 @@ impl View for Plain {
 
     fn finish(&mut self, end: End<'_>, out: &mut String) -> Shown {
         self.floor = None;
-        for (_, text) in self.waiting.drain(..) {
-            out.push_str(&text);
-            self.wrote = true;
+        for (_, said) in std::mem::take(&mut self.waiting) {
+            self.write(said, out);
         }
         if self.wrote {
             out.push('\n');
         }
-        // Reasons were told when each step ended, perhaps long ago: the last word is not ours.
+        // Reasons were told when each step ended. One that was told long ago is worth being told again.
         let output = end.trace.causes().any(|span| self.printed.contains(&span.id));
-        Shown { reasons: vec![], output }
+        Shown { reasons: self.last_word.take().into_iter().collect(), output }
     }
 
     fn interval(&self) -> Option<Duration> {

@@ -8,27 +8,28 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use telemetry::{Change, Trace};
 
-/// How often a sign of life is given.
-const HEARTBEAT: Duration = Duration::from_secs(30);
 /// Most running steps that a sign of life names.
 const MAX_NAMES: usize = 4;
 
 pub(crate) struct Report {
     look: Look,
-    heartbeat: bool,
+    /// How often a sign of life is given.
+    heartbeat: Option<Duration>,
+    only_failures: bool,
     began: Option<u64>,
 }
 
 impl Report {
     /// A report at every end, with signs of life before.
-    pub(crate) fn with_heartbeat(look: Look) -> Self {
-        Self { look, heartbeat: true, began: None }
+    pub(crate) fn with_heartbeat(look: Look, heartbeat: Option<Duration>) -> Self {
+        Self { look, heartbeat, only_failures: false, began: None }
     }
 
     /// A report of failures only.
     pub(crate) fn of_failures(look: Look) -> Self {
         let level = look.level.min(0);
-        Self { look: Look { level, debug: false, ..look }, heartbeat: false, began: None }
+        let look = Look { level, debug: false, ..look };
+        Self { look, heartbeat: None, only_failures: true, began: None }
     }
 }
 
@@ -38,12 +39,16 @@ impl View for Report {
     }
 
     fn tick(&mut self, trace: &Trace, now: u64, out: &mut String) {
-        let Some(began) = self.began.filter(|_| self.heartbeat) else { return };
+        let Some(began) = self.began.filter(|_| self.heartbeat.is_some()) else { return };
         let steps: Vec<_> = trace.running().filter(|span| self.look.shows(span)).collect();
         if steps.is_empty() || now <= began {
             return;
         }
-        let _ = write!(out, "[ci-tool] {} elapsed · running: ", duration(now - began));
+        let steps_running = match steps.len() {
+            1 => "1 step running".to_owned(),
+            count => format!("{count} steps running"),
+        };
+        let _ = write!(out, "[ci-tool] {} elapsed · {steps_running}: ", duration(now - began));
         let names: Vec<String> = steps
             .iter()
             .take(MAX_NAMES)
@@ -61,13 +66,13 @@ impl View for Report {
     }
 
     fn finish(&mut self, end: End<'_>, out: &mut String) -> Shown {
-        if !self.heartbeat && end.trace.causes().next().is_none() {
+        if self.only_failures && end.trace.causes().next().is_none() {
             return Shown::default();
         }
         tree::write_final(end, &self.look, out)
     }
 
     fn interval(&self) -> Option<Duration> {
-        self.heartbeat.then_some(HEARTBEAT)
+        self.heartbeat
     }
 }

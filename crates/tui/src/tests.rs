@@ -1,7 +1,7 @@
 //! Stories of events, drawn by each view.
 
 use crate::look::Look;
-use crate::{Display, Mode, Paint, Settings, Shown, Size, Stream, live};
+use crate::{Display, Mode, Paint, Settings, Shown, Size, live};
 use protocol::{Event, LogStream, Outcome, SpanId, SpanKind, Unit};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -35,6 +35,8 @@ fn settings(mode: Mode, level: i32) -> Settings {
         debug: false,
         paint: Paint { colour: false },
         size: Box::new(|| Some(Size { columns: 60, rows: 20 })),
+        keys: false,
+        heartbeat: Some(std::time::Duration::from_secs(30)),
     }
 }
 
@@ -116,7 +118,29 @@ fn plain_tells_begin_output_and_end() {
     4   : container.withExec ERROR [2.0s]
     4   : ! exit code: 1
     "#);
-    assert_eq!(shown, Shown { reasons: vec![], output: true });
+    assert_eq!(shown, Shown { reasons: vec!["exit code: 1".into()], output: true });
+}
+
+#[test]
+fn plain_tells_a_reason_once_and_again_only_when_much_was_said_since() {
+    let failed = || Outcome::Failed("no".to_owned());
+    let mut events = vec![
+        start(1, None, "outer", 0),
+        start(2, Some(1), "inner", 0),
+        end(2, failed(), 0),
+        end(1, failed(), 0),
+    ];
+    let (text, shown) = play(settings(Mode::Plain, 1), &events, true);
+    insta::assert_snapshot!(text, @r#"
+    1   : outer
+    2   :   inner
+    2   : inner ERROR [0.0s]
+    2   : ! no
+    1   : outer ERROR [0.0s]
+    "#);
+    assert_eq!(shown.reasons, ["no"], "the last word");
+    events.extend([start(3, None, "other", 0), end(3, Outcome::Done, 0)]);
+    assert_eq!(play(settings(Mode::Plain, 1), &events, true).1.reasons, [""; 0]);
 }
 
 #[test]
@@ -195,6 +219,7 @@ fn plain_takes_the_floor_from_who_falls_silent() {
     {
         display.event(&event, 0);
     }
+    display.flush();
     display.tick(SECOND / 2);
     assert!(!buffer.text().contains("b1"));
     display.tick(SECOND);
@@ -243,7 +268,7 @@ fn silent_shows_nothing() {
 #[test]
 fn live_ends_with_the_tree_and_the_failure() {
     let (text, shown) = play(settings(Mode::Live, 1), &failing(), true);
-    let (_, last) = text.rsplit_once("^[J").unwrap();
+    let (_, last) = text.rsplit_once("^[?25h").unwrap();
     insta::assert_snapshot!(last, @r#"
     ✔ container.from(address: "deb://bookworm") 1.0s
     ╰╴$ fetch index 0.1s CACHED
@@ -258,14 +283,14 @@ fn live_ends_with_the_tree_and_the_failure() {
 #[test]
 fn live_at_level_zero_keeps_only_failures() {
     let (text, _) = play(settings(Mode::Live, 0), &failing(), true);
-    let (_, last) = text.rsplit_once("^[J").unwrap();
+    let (_, last) = text.rsplit_once("^[?25h").unwrap();
     insta::assert_snapshot!(last, @r#"
     ✘ container.withExec(args: ["false"]) 2.0s ERROR
     ┃ no such luck
     ! exit code: 1
     "#);
     let (text, shown) = play(settings(Mode::Live, -1), &failing(), true);
-    assert!(text.ends_with("^[J"), "{text}");
+    assert!(text.ends_with("^[J^[?2026l^[?25h"), "{text}");
     assert_eq!(shown, Shown::default());
 }
 
@@ -280,13 +305,18 @@ fn draw(events: &[Event], columns: usize, rows: usize, now: u64) -> String {
     for event in events {
         trace.apply(event);
     }
-    let look = Look { level: 0, debug: false, paint: Paint { colour: false } };
-    let frame = live::frame(&trace, &look, Size { columns, rows }, 0, now);
+    let frame = live::frame(&mut live::Browse::default(), &scene(&trace, columns, rows, now));
     for line in &frame {
         assert!(line.columns < columns, "{line:?} is too wide");
     }
     assert!(frame.len() < rows, "{} lines on {rows} rows", frame.len());
     frame.into_iter().map(|line| line.text + "\n").collect()
+}
+
+fn scene(trace: &Trace, columns: usize, rows: usize, now: u64) -> live::Scene<'_> {
+    let look = Look { level: 0, debug: false, paint: Paint { colour: false } };
+    let size = Size { columns, rows };
+    live::Scene { trace, look, size, began: 0, now, keys: false, over: false }
 }
 
 fn busy() -> Vec<Event> {
@@ -397,7 +427,7 @@ fn what_was_moved_is_told_at_the_end() {
     2   : ! no
     "#);
     let (text, _) = play(settings(Mode::Live, 1), &events, true);
-    insta::assert_snapshot!(text.rsplit_once("^[J").unwrap().1, @r#"
+    insta::assert_snapshot!(text.rsplit_once("^[?25h").unwrap().1, @r#"
     ✔ pull 45.0 MB, 11.2 MB/s  4.0s
     ✘ push 2.0s ERROR
     ! no
@@ -451,7 +481,7 @@ fn report_gives_signs_of_life_and_a_tree() {
     display.tick(62 * SECOND);
     display.finish(false, 62 * SECOND);
     insta::assert_snapshot!(buffer.text(), @r#"
-    [ci-tool] 1m2s elapsed · running: container.from (1m2s), fetch packages (12.3 MB / 45.0 MB, 0 B/s, 1m2s), container.withExec (1m2s)
+    [ci-tool] 1m2s elapsed · 3 steps running: container.from (1m2s), fetch packages (12.3 MB / 45.0 MB, 0 B/s, 1m2s), container.withExec (1m2s)
     ◐ container.from(address: "deb://bookworm+python3") 1m2s
     ├╴◐ fetch packages 1m2s
     ╰╴✔ unpack 1.0s
@@ -468,22 +498,6 @@ fn focus_reports_only_failures() {
     ┃ no such luck
     ! exit code: 1
     "#);
-}
-
-#[test]
-fn output_of_a_child_passes_above_the_frame_in_whole_lines() {
-    let (stdout, stderr) = (Buffer::default(), Buffer::default());
-    let mut display =
-        Display::new(settings(Mode::Live, 0), Box::new(stdout.clone()), Box::new(stderr.clone()));
-    display.event(&start(1, None, "step", 0), 0);
-    display.tick(SECOND);
-    display.pass_through(Stream::Stdout, b"hel");
-    assert_eq!(stdout.text(), "");
-    display.pass_through(Stream::Stdout, b"lo\nwor");
-    assert_eq!(stdout.text(), "hello\n");
-    assert!(stderr.text().ends_with("^[2A\r^[J"), "the frame is taken away first");
-    display.finish(false, SECOND);
-    assert_eq!(stdout.text(), "hello\nwor");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use protocol::{Outcome, Unit};
 use telemetry::{Pace, Span};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
 /// Items are counted by the second from this many on; fewer are told one by one.
 const FAST: u64 = 10;
@@ -48,7 +48,7 @@ pub(crate) fn clean(text: &str, colour: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut coloured = false;
     let mut rest = text;
-    while let Some(position) = rest.find(|character: char| character.is_control()) {
+    while let Some(position) = rest.find(misleads) {
         out.push_str(&rest[..position]);
         rest = &rest[position..];
         if rest.starts_with('\x1b') {
@@ -73,6 +73,12 @@ pub(crate) fn clean(text: &str, colour: bool) -> String {
     out
 }
 
+/// Whether a character does something to a terminal instead of standing on it: moves the cursor, or
+/// turns the direction of what follows.
+fn misleads(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Length in bytes of the escape sequence at the start of `text`.
 fn escape_length(text: &str) -> usize {
     let bytes = text.as_bytes();
@@ -92,9 +98,25 @@ fn escape_length(text: &str) -> usize {
     }
 }
 
-/// How many columns clean text takes.
+/// How many columns clean text takes. Each character counts for itself: a terminal that joins some
+/// of them takes fewer columns, never more.
 pub(crate) fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    let mut last = 0;
+    text.chars().map(|character| columns_of(character, &mut last)).sum()
+}
+
+/// How many columns a character adds; `last` is how many the one before it took.
+fn columns_of(character: char, last: &mut usize) -> usize {
+    // Asks for the picture form of the character before, which may be wide.
+    if character == '\u{fe0f}' && *last == 1 {
+        *last = 2;
+        return 1;
+    }
+    let columns = character.width().unwrap_or(0);
+    if columns > 0 {
+        *last = columns;
+    }
+    columns
 }
 
 /// Clean text cut to a number of columns, with `…` at the end if something is missing.
@@ -102,10 +124,10 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let mut used = 0;
+    let (mut used, mut last) = (0, 0);
     let mut out = String::new();
     for character in text.chars() {
-        used += character.width().unwrap_or(0);
+        used += columns_of(character, &mut last);
         if used + 1 > columns {
             break;
         }
@@ -115,6 +137,60 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// Clean text with colours cut to a number of columns, and how many it takes.
+pub(crate) fn cut_coloured(text: &str, columns: usize) -> (String, usize) {
+    let mut lines = wrap(text, columns);
+    if lines.len() <= 1 {
+        return lines.pop().unwrap_or_default();
+    }
+    let Some(room) = columns.checked_sub(1) else { return Default::default() };
+    let (mut line, used) = wrap(text, room).swap_remove(0);
+    line.push('…');
+    (line, used + 1)
+}
+
+/// Clean text with colours in lines of at most so many columns, each with the columns it takes. The
+/// colours of a line end with it and are there again in the next. What is wider than a line is left out.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<(String, usize)> {
+    let mut lines = vec![];
+    let (mut line, mut style) = (String::new(), String::new());
+    let (mut used, mut last) = (0, 0);
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        if character == '\x1b' {
+            let (sequence, after) = rest.split_at(escape_length(rest));
+            line.push_str(sequence);
+            match sequence {
+                "\x1b[0m" | "\x1b[m" => style.clear(),
+                _ => style.push_str(sequence),
+            }
+            rest = after;
+            continue;
+        }
+        let wide = columns_of(character, &mut last);
+        rest = &rest[character.len_utf8()..];
+        if wide > columns {
+            continue;
+        }
+        if used + wide > columns {
+            end_line(&mut line, &style);
+            lines.push((std::mem::replace(&mut line, style.clone()), used));
+            used = 0;
+        }
+        line.push(character);
+        used += wide;
+    }
+    end_line(&mut line, &style);
+    lines.push((line, used));
+    lines
+}
+
+fn end_line(line: &mut String, style: &str) {
+    if !style.is_empty() {
+        line.push_str("\x1b[0m");
+    }
 }
 
 /// The name of a step on one line, with long string literals cut.
@@ -272,6 +348,31 @@ mod tests {
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(cut("日本語", 4), "日…");
         assert_eq!(cut("x", 0), "");
+    }
+
+    #[test]
+    fn every_character_counts_for_itself() {
+        for (text, columns) in
+            [("a", 1), ("日本", 4), ("e\u{301}", 1), ("👩\u{200d}🔧", 4), ("⚠\u{fe0f}", 2)]
+        {
+            assert_eq!(width(text), columns, "{text}");
+        }
+    }
+
+    #[test]
+    fn coloured_text_is_wrapped_and_cut_with_its_colours() {
+        let wrapped = wrap("ab\x1b[31mcdef\x1b[0mg", 3);
+        let expected = [("ab\x1b[31mc\x1b[0m", 3), ("\x1b[31mdef\x1b[0m", 3), ("g", 1)];
+        assert_eq!(wrapped, expected.map(|(line, columns)| (line.to_owned(), columns)));
+        assert_eq!(cut_coloured("\x1b[31mabcd", 3), ("\x1b[31mab\x1b[0m…".to_owned(), 3));
+        assert_eq!(cut_coloured("abc", 3), ("abc".to_owned(), 3));
+        assert_eq!(cut_coloured("日本", 3), ("日…".to_owned(), 3));
+        assert_eq!(cut_coloured("ab", 0), (String::new(), 0));
+    }
+
+    #[test]
+    fn foreign_text_cannot_turn_around() {
+        assert_eq!(clean("a\u{202e}b\u{2066}c", false), "abc");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use crate::display::{End, Shown};
 use crate::look::Look;
-use crate::text::{clean, duration, moved_parts, step_name};
+use crate::text::{clean, duration, moved_parts};
 use protocol::{Outcome, SpanId};
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -28,24 +28,30 @@ pub(crate) fn rows<'a>(
     look: &Look,
     keep: impl Fn(&Span) -> bool,
 ) -> Vec<Row<'a>> {
-    let mut flat: Vec<(&Span, usize)> = vec![];
     let mut kept = HashSet::new();
+    let mut flat = flat(trace, look);
+    for (span, _) in flat.iter().filter(|(span, _)| keep(span)) {
+        keep_with_ancestors(trace, span, &mut kept);
+    }
+    flat.retain(|(span, _)| kept.contains(&span.id));
+    with_guides(&flat)
+}
+
+/// All shown steps in the order of a tree, each with its depth.
+pub(crate) fn flat<'a>(trace: &'a Trace, look: &Look) -> Vec<(&'a Span, usize)> {
+    let mut flat: Vec<(&Span, usize)> = vec![];
     let mut stack: Vec<(&Span, usize)> = trace.roots().map(|span| (span, 0)).collect();
     stack.reverse();
     while let Some((span, depth)) = stack.pop() {
         let shown = look.shows(span);
         if shown {
             flat.push((span, depth));
-            if keep(span) {
-                keep_with_ancestors(trace, span, &mut kept);
-            }
         }
         let below = stack.len();
         stack.extend(trace.children(span).map(|child| (child, depth + usize::from(shown))));
         stack[below..].reverse();
     }
-    flat.retain(|(span, _)| kept.contains(&span.id));
-    with_guides(&flat)
+    flat
 }
 
 fn keep_with_ancestors(trace: &Trace, span: &Span, kept: &mut HashSet<SpanId>) {
@@ -60,7 +66,7 @@ fn keep_with_ancestors(trace: &Trace, span: &Span, kept: &mut HashSet<SpanId>) {
 
 /// Connectors are known only from below: a row is the last of its siblings if no row at its depth
 /// follows before a shallower one.
-fn with_guides<'a>(flat: &[(&'a Span, usize)]) -> Vec<Row<'a>> {
+pub(crate) fn with_guides<'a>(flat: &[(&'a Span, usize)]) -> Vec<Row<'a>> {
     let mut open = [false; MAX_DEPTH + 1];
     let mut rows: Vec<Row<'_>> = flat
         .iter()
@@ -140,5 +146,5 @@ fn line(span: &Span, look: &Look, now: u64) -> String {
     let time = duration(span.elapsed(now));
     let moved = moved_parts(span).join(", ");
     let right = if moved.is_empty() { time } else { format!("{moved}  {time}") };
-    format!("{} {} {}{verdict}", look.icon(span), step_name(&span.name), look.paint.faint(&right))
+    format!("{} {} {}{verdict}", look.icon(span), look.name(span), look.paint.faint(&right))
 }

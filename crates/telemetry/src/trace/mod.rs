@@ -7,7 +7,7 @@
 use crate::log::TailLimits;
 use crate::progress::Report;
 use crate::{Line, LogTail, Pace, Progress};
-use protocol::{Event, Outcome, SpanId, SpanKind, Unit};
+use protocol::{Digest, Event, Outcome, SpanId, SpanKind, Unit};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// How much a trace remembers.
@@ -21,11 +21,19 @@ pub struct Limits {
     pub lines: usize,
     /// Lines of output kept of a span that ended well.
     pub finished_lines: usize,
+    /// Bytes of output kept of all spans that ended well, the newest.
+    pub finished_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { finished: 10_000, failed: 1_000, lines: 400, finished_lines: 0 }
+        Self {
+            finished: 10_000,
+            failed: 1_000,
+            lines: 400,
+            finished_lines: 0,
+            finished_bytes: 4 << 20,
+        }
     }
 }
 
@@ -36,7 +44,7 @@ const MAX_TAIL_BYTES: usize = 64 << 10;
 const MAX_NAME_BYTES: usize = 2048;
 
 /// One step of work.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Span {
     /// Its id.
     pub id: SpanId,
@@ -48,6 +56,8 @@ pub struct Span {
     pub name: String,
     /// What sort of work it is.
     pub kind: SpanKind,
+    /// The call, where it is one.
+    pub call: Option<Digest>,
     /// When it began, in microseconds since the Unix epoch.
     pub started: u64,
     /// When and how it ended.
@@ -59,6 +69,21 @@ pub struct Span {
 }
 
 impl Span {
+    fn begin(id: SpanId, parent: Option<SpanId>, name: &str, kind: SpanKind, started: u64) -> Self {
+        Self {
+            id,
+            parent: parent.filter(|parent| *parent != id),
+            children: BTreeSet::new(),
+            name: name[..name.floor_char_boundary(MAX_NAME_BYTES)].to_owned(),
+            kind,
+            call: None,
+            started,
+            ended: None,
+            progress: None,
+            log: LogTail::default(),
+        }
+    }
+
     /// Microseconds from its begin to its end, or to `now` while it runs.
     pub fn elapsed(&self, now: u64) -> u64 {
         self.ended.as_ref().map_or(now, |(at, _)| *at).saturating_sub(self.started)
@@ -123,6 +148,9 @@ pub struct Trace {
     running: BTreeSet<SpanId>,
     failed: BTreeSet<SpanId>,
     finished: VecDeque<SpanId>,
+    /// Finished spans that still have output, oldest first, and how much all of them have.
+    talked: VecDeque<SpanId>,
+    talk: usize,
     counts: Counts,
     limits: Limits,
 }
@@ -136,13 +164,16 @@ impl Trace {
     /// Takes one event and says what it changed.
     pub fn apply(&mut self, event: &Event) -> Change {
         match event {
-            Event::Started { id, parent, name, kind, at, .. } => {
-                self.start(*id, *parent, name, *kind, *at)
+            Event::Started { id, parent, name, kind, call, at } => {
+                let mut span = Span::begin(*id, *parent, name, *kind, *at);
+                span.call = *call;
+                self.start(span)
             }
             Event::Ended { id, outcome, at } => self.end(*id, outcome, *at),
             Event::Log { id, stream, text, at } => {
                 let limits = self.running_tail();
-                let Some(span) = self.spans.get_mut(id) else { return Change::Nothing };
+                let span = self.spans.get_mut(id).filter(|span| span.is_running());
+                let Some(span) = span else { return Change::Nothing };
                 Change::Printed(*id, span.log.push(*stream, text, *at, limits))
             }
             Event::Progress { id, done, total, unit, at } => {
@@ -174,30 +205,46 @@ impl Trace {
         self.running.iter().filter_map(|id| self.spans.get(id))
     }
 
+    /// Spans that failed, in the order they began.
+    pub fn failed(&self) -> impl Iterator<Item = &Span> {
+        self.failed.iter().filter_map(|id| self.spans.get(id))
+    }
+
+    /// Spans that ended otherwise, the last to end first.
+    pub fn finished(&self) -> impl Iterator<Item = &Span> {
+        self.finished.iter().rev().filter_map(|id| self.spans.get(id))
+    }
+
+    /// The spans around a span, from inside out.
+    pub fn around<'a>(&'a self, span: &'a Span) -> impl Iterator<Item = &'a Span> {
+        let parent = |span: &Span| span.parent.and_then(|id| self.spans.get(&id));
+        std::iter::successors(parent(span), move |span| parent(span))
+    }
+
     /// How far everything is that counts bytes, each byte once: a span speaks for what is inside it.
     pub fn pace(&self, now: u64) -> Option<Pace> {
         let pace = |span: &Span| {
             let pace = span.progress.filter(|_| span.is_running())?.at(now);
             (pace.unit == Unit::Bytes).then_some(pace)
         };
-        let around = |span: &Span| {
-            std::iter::successors(span.parent, |id| self.spans.get(id)?.parent)
-                .any(|id| self.spans.get(&id).is_some_and(|span| pace(span).is_some()))
-        };
-        Pace::sum(self.running().filter(|span| !around(span)).filter_map(pace))
+        let counted = |span: &Span| self.around(span).any(|around| pace(around).is_some());
+        let counting = self.running().filter_map(|span| Some((span, pace(span)?)));
+        Pace::sum(counting.filter(|(span, _)| !counted(span)).map(|(_, pace)| pace))
     }
 
     /// Spans that failed without a failed span inside them: where to look first.
     pub fn causes(&self) -> impl Iterator<Item = &Span> {
-        self.failed
-            .iter()
-            .filter_map(|id| self.spans.get(id))
-            .filter(|span| !span.children.iter().any(|child| self.failed.contains(child)))
+        self.failed.iter().filter_map(|id| self.spans.get(id)).filter(|span| self.is_cause(span))
+    }
+
+    /// Whether a span that failed did so by itself, without a failed span inside it.
+    pub fn is_cause(&self, span: &Span) -> bool {
+        !span.children.iter().any(|child| self.failed.contains(child))
     }
 
     /// How many known spans are around this one.
     pub fn depth(&self, span: &Span) -> usize {
-        std::iter::successors(span.parent, |id| self.spans.get(id)?.parent).count()
+        self.around(span).count()
     }
 
     /// How many spans there were.
@@ -205,32 +252,14 @@ impl Trace {
         self.counts
     }
 
-    fn start(
-        &mut self,
-        id: SpanId,
-        parent: Option<SpanId>,
-        name: &str,
-        kind: SpanKind,
-        started: u64,
-    ) -> Change {
+    fn start(&mut self, mut span: Span) -> Change {
+        let id = span.id;
         if self.spans.contains_key(&id) {
             return Change::Nothing;
         }
-        let parent = parent.filter(|parent| *parent != id && self.spans.contains_key(parent));
-        let name = name[..name.floor_char_boundary(MAX_NAME_BYTES)].to_owned();
-        let span = Span {
-            id,
-            parent,
-            children: BTreeSet::new(),
-            name,
-            kind,
-            started,
-            ended: None,
-            progress: None,
-            log: LogTail::default(),
-        };
+        span.parent = span.parent.filter(|around| self.spans.contains_key(around));
+        self.siblings(span.parent).insert(id);
         self.spans.insert(id, span);
-        self.siblings(parent).insert(id);
         self.running.insert(id);
         self.counts.running += 1;
         Change::Started(id)
@@ -246,11 +275,13 @@ impl Trace {
         span.ended = Some((at, outcome.clone()));
         let failed = matches!(outcome, Outcome::Failed(_));
         span.log.shrink(if failed { running } else { finished });
+        let kept = span.log.bytes();
         self.running.remove(&id);
         if failed {
             self.failed.insert(id);
         } else {
             self.finished.push_back(id);
+            self.keep_talk(id, kept);
         }
         self.count(outcome);
         self.forget();
@@ -264,6 +295,21 @@ impl Trace {
             Outcome::Cached => self.counts.cached += 1,
             Outcome::Failed(_) => self.counts.failed += 1,
             Outcome::Cancelled => self.counts.cancelled += 1,
+        }
+    }
+
+    /// Keeps the output of a span that ended well, and lets go of the oldest where it is too much.
+    fn keep_talk(&mut self, id: SpanId, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        self.talked.push_back(id);
+        self.talk += bytes;
+        while self.talk > self.limits.finished_bytes {
+            let Some(oldest) = self.talked.pop_front() else { break };
+            let Some(span) = self.spans.get_mut(&oldest) else { continue };
+            self.talk -= span.log.bytes();
+            span.log.shrink(TailLimits { lines: 0, bytes: 0 });
         }
     }
 
@@ -284,6 +330,9 @@ impl Trace {
     fn remove(&mut self, id: SpanId) {
         let Some(span) = self.spans.remove(&id) else { return };
         self.counts.forgotten += 1;
+        if span.failure().is_none() {
+            self.talk -= span.log.bytes();
+        }
         self.siblings(span.parent).remove(&id);
         for child in span.children {
             if let Some(child) = self.spans.get_mut(&child) {

@@ -115,6 +115,46 @@ fn a_step_that_ended_well_keeps_no_output() {
 }
 
 #[test]
+fn output_of_what_ended_well_is_kept_within_a_limit_the_newest_first() {
+    let limits = Limits { finished_lines: 9, finished_bytes: 10, ..Limits::default() };
+    let mut trace = Trace::new(limits);
+    for id in 1..=4 {
+        for event in [start(id, None), log(id, "four\n"), end(id, Outcome::Done)] {
+            trace.apply(&event);
+        }
+    }
+    let kept = |id| trace.span(SpanId(id)).unwrap().log.lines().len();
+    assert_eq!([1, 2, 3, 4].map(kept), [0, 0, 1, 1]);
+    assert_eq!(trace.talk, 8);
+}
+
+#[test]
+fn what_is_forgotten_takes_its_output_along() {
+    let limits = Limits { finished: 1, finished_lines: 9, ..Limits::default() };
+    let story = (1..4).flat_map(|id| [start(id, None), log(id, "x\n"), end(id, Outcome::Done)]);
+    assert_eq!(fold(limits, &story.collect::<Vec<_>>()).talk, 1);
+}
+
+#[test]
+fn spans_are_listed_by_how_they_ended() {
+    let trace = fold(
+        Limits::default(),
+        &[
+            start(1, None),
+            start(2, Some(1)),
+            start(3, Some(2)),
+            end(3, failed()),
+            end(2, Outcome::Done),
+            end(1, Outcome::Cached),
+        ],
+    );
+    let ids = |spans: Vec<&Span>| spans.iter().map(|span| span.id.0).collect::<Vec<_>>();
+    assert_eq!(ids(trace.finished().collect()), [1, 2]);
+    assert_eq!(ids(trace.failed().collect()), [3]);
+    assert_eq!(ids(trace.around(trace.span(SpanId(3)).unwrap()).collect()), [2, 1]);
+}
+
+#[test]
 fn forgets_the_oldest_and_moves_their_children_up() {
     let limits = Limits { finished: 1, ..Limits::default() };
     let trace = fold(
