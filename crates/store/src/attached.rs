@@ -5,7 +5,8 @@
 //! state folder, in use for microseconds; should the engine die within them, [`sweep`] finds the
 //! mount at the next start.
 
-use crate::mount::{Lower, Writable, by_descriptor};
+use crate::marks::Marks;
+use crate::mount::{Lower, Writable, by_descriptor, plain_options};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, open, openat2};
 use rustix::io::{Errno, Result};
 use rustix::mount::{
@@ -20,7 +21,7 @@ use std::path::Path;
 pub(crate) fn overlay(
     lowers: &[Lower],
     writable: Option<&Writable<'_>>,
-    point: &Path,
+    (point, marks): (&Path, Marks),
 ) -> Result<OwnedFd> {
     const PAGE: usize = 4096;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -29,12 +30,17 @@ pub(crate) fn overlay(
     let names: Vec<String> = directories.iter().map(|fd| by_descriptor(fd.as_fd())).collect();
     let mut options = format!("lowerdir={}", names.join(":"));
     let mut flags = MountFlags::empty();
+    if marks == Marks::User {
+        options.push_str(",userxattr");
+    }
     match writable {
-        Some(Writable { upper, work }) => options.push_str(&format!(
-            ",upperdir={},workdir={},redirect_dir=off,metacopy=off,index=off,volatile",
-            by_descriptor(*upper),
-            by_descriptor(*work),
-        )),
+        Some(Writable { upper, work }) => {
+            let (upper, work) = (by_descriptor(*upper), by_descriptor(*work));
+            options.push_str(&format!(",upperdir={upper},workdir={work},volatile"));
+            for (option, value) in plain_options(marks) {
+                options.push_str(&format!(",{option}={value}"));
+            }
+        }
         None => flags |= MountFlags::RDONLY,
     }
     if options.len() >= PAGE {
@@ -111,11 +117,12 @@ mod tests {
         let directory = |name: &str| std::fs::File::open(path(name)).unwrap();
         let (upper, work) = (directory("upper"), directory("work"));
         let writable = Writable { upper: upper.as_fd(), work: work.as_fd() };
-        let mount = overlay(&lowers, Some(&writable), &path("point")).unwrap();
+        let marks = Marks::here(upper.as_fd());
+        let mount = overlay(&lowers, Some(&writable), (&path("point"), marks)).unwrap();
         assert_eq!((read(&mount, "a"), read(&mount, "b")), ("new".into(), "b".into()));
         assert!(!attached(&path("point")));
 
-        let read_only = overlay(&lowers, None, &path("point")).unwrap();
+        let read_only = overlay(&lowers, None, (&path("point"), marks)).unwrap();
         assert_eq!(read(&read_only, "a"), "new");
         let file = part(read_only.as_fd(), "a", &path("point")).unwrap();
         assert_eq!(std::fs::read_to_string(by_descriptor(file.as_fd())).unwrap(), "new");
@@ -126,6 +133,9 @@ mod tests {
     fn too_many_layers_for_one_string_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let lowers: Vec<Lower> = (0..400).map(|_| Lower::at(folder.path())).collect();
-        assert_eq!(overlay(&lowers, None, folder.path()).unwrap_err(), Errno::TOOBIG);
+        assert_eq!(
+            overlay(&lowers, None, (folder.path(), Marks::Trusted)).unwrap_err(),
+            Errno::TOOBIG
+        );
     }
 }

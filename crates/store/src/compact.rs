@@ -194,7 +194,7 @@ impl Inner {
     /// Counts entries, but no further than matters.
     fn count(&self, layer: &LayerRef) -> Result<u64, Errno> {
         let root = state::layer_root(layer);
-        if state::is_apart(&self.state.open_directory(&root)?) {
+        if self.state.is_apart(&self.state.open_directory(&root)?) {
             return Ok(MANY_ENTRIES);
         }
         let mut count = 0;

@@ -11,7 +11,7 @@
 use crate::durable::Sums;
 use crate::metadata::{Meta, Metadata, Timestamp};
 use crate::snapshot::{LayerId, LayerRef};
-use crate::state::{self, StateDir};
+use crate::state::StateDir;
 use crate::view::{ViewError, join, parent, shorten};
 use crate::{Error, attributes};
 use rustix::fs::{
@@ -235,17 +235,17 @@ impl Draft {
     /// Marks a directory that holds a whiteout, so that the kernel does not show it even where no
     /// other layer has the directory.
     pub(crate) fn note_whiteout(&mut self, directory: &[u8]) -> Result<(), Error> {
-        self.set_mark(directory, state::ORIGIN, b"")
+        self.set_mark(directory, self.state.marks().origin(), b"")
     }
 
     /// Makes a directory hide what older layers have in it.
     pub(crate) fn set_opaque(&mut self, path: &[u8]) -> Result<(), Error> {
-        self.set_mark(path, state::OPAQUE, b"y")
+        self.set_mark(path, self.state.marks().opaque(), b"y")
     }
 
     /// Marks the layer as one that is never merged with others.
     pub(crate) fn set_apart(&mut self) -> Result<(), Error> {
-        self.set_mark(b"", state::APART, b"y")
+        self.set_mark(b"", self.state.marks().apart(), b"y")
     }
 
     /// Moves an entry of the draft to a place where it has nothing.

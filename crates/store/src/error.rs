@@ -29,6 +29,14 @@ pub enum Error {
         /// What this program reads and writes.
         known: u32,
     },
+    /// The store was made by an engine with other rights than this one has.
+    #[error("the store `{}` was made by an engine that ran {}", path.display(), by(*.root))]
+    OtherRights {
+        /// The store's folder.
+        path: PathBuf,
+        /// Whether that was the machine's root.
+        root: bool,
+    },
     /// Nothing can be written where the state folder is.
     #[error("the state folder `{}` is on a read-only file system", .0.display())]
     ReadOnly(PathBuf),
@@ -129,8 +137,12 @@ impl Error {
             Self::Special { .. } => Some("leave it out, for instance with `without-file`"),
             Self::Full(_) => Some(crate::space::Full::HINT),
             Self::Io { source, .. } if is_full(source) => Some(crate::space::Full::HINT),
+            Self::Io { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
+                Some("an engine without root has no owners beyond 65535")
+            }
             Self::Commit(reason) if reason.contains("full") => Some(crate::space::Full::HINT),
             Self::ReadOnly(_) => Some("mount it for writing, or use another state folder"),
+            Self::OtherRights { .. } => Some("choose another folder with CITOOL_STATE_DIR"),
             Self::Format { .. } => {
                 Some("use the version that wrote it, or another state folder, or remove this one")
             }
@@ -138,11 +150,16 @@ impl Error {
                 Some("this kernel takes some 200 layers at once: Linux 6.8 and newer take 500")
             }
             Self::Mount { source, .. } if source.raw_os_error() == Some(libc::EPERM) => {
-                Some("the engine needs the right to mount (run it as root)")
+                Some("the engine needs the right to mount: root, or Linux 5.11 and newer")
             }
             _ => None,
         }
     }
+}
+
+/// Whom an engine ran as.
+fn by(root: bool) -> &'static str {
+    if root { "as root" } else { "without root's rights" }
 }
 
 /// Whether a file operation failed for want of room.

@@ -8,6 +8,7 @@
 //! ```text
 //! <state folder>/
 //!   FORMAT                     version of this layout
+//!   MARKS                      whose rights it needs (see the marks module)
 //!   db.sqlite                  memo, call records, facts about layers (see the database module)
 //!   layers/<xx>/<id>/          committed layers, immutable; xx are the first digits of the id
 //!   layers/<xx>/<id>.<hex>     manifests of layers (see the durable module)
@@ -42,6 +43,7 @@ mod error;
 mod fit;
 mod format;
 mod intake;
+mod marks;
 mod merge;
 mod metadata;
 mod mount;
@@ -79,6 +81,6 @@ pub use scratch::Scratch;
 pub use snapshot::{LayerId, LayerRef, ParseLayerIdError, Snapshot};
 pub use space::{CacheEntry, Collected, Full, Limits, RunWatch};
 pub use store::{Remembered, Store, TemporaryDir};
-pub use stub::{Target, TargetKind};
+pub use stub::{Laid, Make, Target, TargetKind};
 pub use view::{Entry, Found, View, ViewError, Walk};
 pub use volume::Volume;

@@ -5,6 +5,7 @@
 //! crash leaks none. Kernels that cannot do so are served by [`crate::attached`]. This is the only thing that `sandbox` takes from this crate.
 
 use crate::draft::WorkDir;
+use crate::marks::Marks;
 use crate::state::StateDir;
 use crate::{Error, attached, sys};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
@@ -117,10 +118,10 @@ impl Mount {
         writable: Option<&Writable<'_>>,
         state: &Arc<StateDir>,
     ) -> Result<Self, Error> {
-        let made = match overlay(lowers, writable) {
+        let made = match overlay(lowers, writable, state.marks()) {
             Err(Refused::OldKernel) => {
                 let point = WorkDir::new(state)?;
-                attached::overlay(lowers, writable, point.path())
+                attached::overlay(lowers, writable, (point.path(), state.marks()))
             }
             Err(Refused::Errno(errno)) => Err(errno),
             Ok(made) => Ok(made),
@@ -159,18 +160,26 @@ impl AsFd for Mount {
     }
 }
 
-fn overlay(lowers: &[Lower], writable: Option<&Writable<'_>>) -> Result<OwnedFd, Refused> {
+fn overlay(
+    lowers: &[Lower],
+    writable: Option<&Writable<'_>>,
+    marks: Marks,
+) -> Result<OwnedFd, Refused> {
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, "source", "overlay")?;
     add_lowers(&context, lowers)?;
+    if marks == Marks::User {
+        // Without this the mount is made, and removing a directory of a lower fails much later.
+        fsconfig_set_flag(&context, "userxattr")?;
+    }
     let mut attributes = MountAttrFlags::empty();
     match writable {
         Some(writable) => {
             fsconfig_set_string(&context, "upperdir", by_descriptor(writable.upper))?;
             fsconfig_set_string(&context, "workdir", by_descriptor(writable.work))?;
             // Layers must mean the same over any other layer and on any kernel.
-            for option in ["redirect_dir", "metacopy", "index"] {
-                fsconfig_set_string(&context, option, "off")?;
+            for (option, value) in plain_options(marks) {
+                fsconfig_set_string(&context, option, value)?;
             }
             // Without this every unmount syncs the whole file system below the upper directory.
             fsconfig_set_flag(&context, "volatile")?;
@@ -179,6 +188,13 @@ fn overlay(lowers: &[Lower], writable: Option<&Writable<'_>>) -> Result<OwnedFd,
     }
     fsconfig_create(&context)?;
     Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+/// What keeps layers plain: nothing in them points into other layers. With the marks of a user "off"
+/// is refused where it means to follow what is there.
+pub(crate) fn plain_options(marks: Marks) -> [(&'static str, &'static str); 3] {
+    let redirect = if marks == Marks::User { "nofollow" } else { "off" };
+    [("redirect_dir", redirect), ("metacopy", "off"), ("index", "off")]
 }
 
 /// Adds the lower directories one by one. The older form, one string of all of them, ends at the size

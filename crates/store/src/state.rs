@@ -7,6 +7,7 @@
 
 use crate::Error;
 use crate::durable::{Durable, Sums};
+use crate::marks::Marks;
 use crate::metadata::Metadata;
 use crate::pins::Pins;
 use crate::snapshot::{LayerId, LayerRef};
@@ -21,19 +22,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where overlay keeps its marks. As root it is `trusted.overlay.`; inside a user namespace the
-/// kernel uses `user.overlay.` instead, and layers of the two kinds do not mix.
-pub(crate) const OVERLAY_XATTRS: &str = "trusted.overlay.";
-/// Mark of a directory that hides what older layers have in it.
-pub(crate) const OPAQUE: &str = "trusted.overlay.opaque";
-/// Mark of a copied-up directory. Without it the kernel shows whiteouts in a directory that only
-/// one layer has.
-pub(crate) const ORIGIN: &str = "trusted.overlay.origin";
-
-/// Mark on the root of a layer that is never merged with others. Under the prefix that overlay keeps
-/// for itself, so that nobody in a container sees it.
-pub(crate) const APART: &str = "trusted.overlay.ci-tool-apart";
-
 /// A directory that stays empty, for trees that have no layer of their own.
 pub(crate) const EMPTY: &str = "empty";
 
@@ -44,6 +32,7 @@ const FOLDERS: [&str; 8] =
 pub(crate) struct StateDir {
     path: PathBuf,
     root: OwnedFd,
+    marks: Marks,
     trash: Trash,
     pins: Pins,
     unmeasured: Unmeasured,
@@ -58,8 +47,13 @@ impl StateDir {
         fs::create_dir_all(path).map_err(Error::io("create", path))?;
         let path = fs::canonicalize(path).map_err(Error::io("find", path))?;
         refuse_read_only(&path)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(CWD, &path, flags, Mode::empty())
+            .map_err(|errno| Error::io("open", &path)(errno.into()))?;
         // On a full disk this is what the next steps are made of.
         crate::space::ballast::give_up_if_full(&path);
+        // Before anything is changed in what may be somebody else's.
+        let marks = Marks::claim(&path, root.as_fd())?;
         crate::format::claim(&path)?;
         for folder in FOLDERS {
             make_folder(&path.join(folder))?;
@@ -68,14 +62,11 @@ impl StateDir {
         for folder in ["work", "tmp"] {
             sweep(&path, folder)?;
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(CWD, &path, flags, Mode::empty())
-            .map_err(|errno| Error::io("open", &path)(errno.into()))?;
         let trash = Trash::start(path.join("trash"))?;
         let (pins, unmeasured) = (Pins::default(), Unmeasured::default());
         let own = root.try_clone().map_err(Error::io("open", &path))?;
         let durable = Arc::new(Durable::start(path.clone(), own)?);
-        Ok(Self { path, root, trash, pins, unmeasured, room: Room::default(), durable })
+        Ok(Self { path, root, marks, trash, pins, unmeasured, room: Room::default(), durable })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -84,6 +75,11 @@ impl StateDir {
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
+    }
+
+    /// The names of overlay's marks in this store.
+    pub(crate) fn marks(&self) -> Marks {
+        self.marks
     }
 
     pub(crate) fn trash(&self) -> &Trash {
@@ -126,7 +122,22 @@ impl StateDir {
 
     /// Whether the directory at this path hides what is below it.
     pub(crate) fn is_opaque(&self, path: &[u8]) -> Result<bool, Errno> {
-        is_opaque(&self.open_directory(path)?)
+        self.hides(&self.open_directory(path)?)
+    }
+
+    /// Whether an open directory hides what older layers have in it.
+    pub(crate) fn hides(&self, directory: &OwnedFd) -> Result<bool, Errno> {
+        let mut value = [0_u8; 1];
+        match fgetxattr(directory, self.marks.opaque(), &mut value) {
+            Ok(length) => Ok(length == 1 && value[0] == b'y'),
+            Err(Errno::NODATA | Errno::RANGE | Errno::OPNOTSUPP) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Whether the open root of a layer says that the layer is never merged with others.
+    pub(crate) fn is_apart(&self, root: &OwnedFd) -> bool {
+        fgetxattr(root, self.marks.apart(), &mut [0_u8; 1]).is_ok()
     }
 
     /// Renames a finished tree of this folder into `layers/`. It has a pin before it is there.
@@ -177,21 +188,6 @@ pub(crate) fn layer_root(layer: &LayerRef) -> Vec<u8> {
         path.extend_from_slice(layer.root.as_bytes());
     }
     path
-}
-
-/// Whether an open directory hides what older layers have in it.
-pub(crate) fn is_opaque(directory: &OwnedFd) -> Result<bool, Errno> {
-    let mut value = [0_u8; 1];
-    match fgetxattr(directory, OPAQUE, &mut value) {
-        Ok(length) => Ok(length == 1 && value[0] == b'y'),
-        Err(Errno::NODATA | Errno::RANGE | Errno::OPNOTSUPP) => Ok(false),
-        Err(errno) => Err(errno),
-    }
-}
-
-/// Whether the open root of a layer says that the layer is never merged with others.
-pub(crate) fn is_apart(root: &OwnedFd) -> bool {
-    fgetxattr(root, APART, &mut [0_u8; 1]).is_ok()
 }
 
 /// Says in one sentence what every later step would say in its own.

@@ -279,6 +279,11 @@ impl Store {
         scratch::mount_read_only(&self.0, snapshot)
     }
 
+    /// A mount of one file or directory inside a mount that is attached nowhere.
+    pub fn part(&self, whole: &Mount, path: &str) -> Result<Mount, Error> {
+        whole.at(path, &self.0.state)
+    }
+
     /// One layer that stands for a list of layers, oldest first. Equal lists give the same layer.
     pub fn merge(&self, layers: &[LayerRef]) -> Result<LayerRef, Error> {
         self.0.merge(layers, 0)

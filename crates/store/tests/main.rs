@@ -12,6 +12,7 @@ mod outlet;
 mod persistence;
 mod scratches;
 mod space;
+mod user_namespace;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,9 +1,11 @@
 //! What an exec sees and leaves.
 
 use super::{Store, listing, listing_of_mount, new_store, path_of, paths, read};
+use protocol::Digest;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use store::{Error, Mount, Owner, Snapshot, Target, TargetKind, ViewError};
+use std::sync::Arc;
+use store::{Error, Laid, Mount, Owner, Snapshot, Target, TargetKind, ViewError};
 
 fn directory(path: &str) -> Target {
     Target { path: path.to_owned(), kind: TargetKind::Directory }
@@ -58,6 +60,49 @@ fn a_change_of_the_root_itself_counts() {
     assert_eq!(fs::metadata(&root).unwrap().mode() & 0o7777, 0o700);
     fs::write(root.join("b"), "b").unwrap();
     assert_eq!(store.view(&next.commit().unwrap()).stat("/").unwrap().mode, 0o700);
+}
+
+/// A file of the engine's that adds a line to what the tree has.
+fn laid(path: &str, line: &'static str) -> Target {
+    let make = move |old: Option<&[u8]>| {
+        let old = old.unwrap_or_default();
+        (!old.ends_with(line.as_bytes())).then(|| [old, line.as_bytes()].concat())
+    };
+    let laid = Laid { digest: Digest::of(line.as_bytes()), make: Arc::new(make) };
+    Target { path: path.to_owned(), kind: TargetKind::Laid(laid) }
+}
+
+#[test]
+fn a_laid_file_is_seen_and_leaves_no_trace_unless_it_is_replaced() {
+    let (_folder, store) = new_store();
+    let mut editor = store.edit(&Snapshot::empty()).unwrap();
+    editor.new_directory("etc/real", 0o755, Owner { uid: 0, gid: 0 }).unwrap();
+    editor.new_file("etc/real/trusted", b"own\n", 0o640, Owner { uid: 7, gid: 8 }).unwrap();
+    editor.symlink("real", "etc/certs").unwrap();
+    let base = editor.commit().unwrap();
+    let targets = [
+        laid("/etc/certs/trusted", "host\n"),
+        laid("/new/place/trusted", "host\n"),
+        laid("/etc", "x"),
+    ];
+    let scratch = store.begin(&base, &targets).unwrap();
+    let root = path_of(scratch.mount());
+    assert_eq!(fs::read_to_string(root.join("etc/real/trusted")).unwrap(), "own\nhost\n");
+    assert_eq!(fs::read_to_string(root.join("new/place/trusted")).unwrap(), "host\n");
+    assert_eq!(fs::metadata(root.join("etc/real/trusted")).unwrap().uid(), 7);
+    fs::write(root.join("other"), "").unwrap();
+    let after = scratch.commit().unwrap();
+    assert_eq!(read(&store.view(&after), "/etc/real/trusted"), "own\n");
+    assert!(!paths(&store, &after).contains(&"new".to_owned()));
+    let scratch = store.begin(&after, &targets).unwrap();
+    let root = path_of(scratch.mount());
+    fs::write(root.join("etc/fresh"), "replaced\nhost\n").unwrap();
+    fs::rename(root.join("etc/fresh"), root.join("etc/real/trusted")).unwrap();
+    let after = scratch.commit().unwrap();
+    assert_eq!(read(&store.view(&after), "/etc/real/trusted"), "replaced\nhost\n");
+    let scratch = store.begin(&after, &targets).unwrap();
+    let seen = fs::read_to_string(path_of(scratch.mount()).join("etc/real/trusted")).unwrap();
+    assert_eq!(seen, "replaced\nhost\n", "there is nothing to add");
 }
 
 #[test]

@@ -143,8 +143,6 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(ACTIONS)?;
     transaction.execute_batch(TABLES)?;
-    let flavour = crate::state::OVERLAY_XATTRS;
-    transaction.execute("INSERT INTO meta VALUES ('overlay_xattrs', ?1)", [flavour])?;
     transaction.pragma_update(None, "user_version", SCHEMA)?;
     transaction.commit()
 }

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::draft::{WorkDir, failed, timestamps};
 use crate::metadata::{Meta, Timestamp};
 use crate::snapshot::LayerRef;
-use crate::state::{self, StateDir};
+use crate::state::StateDir;
 use crate::view::{join, parent};
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, Uid, XattrFlags, chownat, fchmod, fchown, fsetxattr,
@@ -87,7 +87,7 @@ impl Layer {
             made.map_err(|errno| failed("remove", &join(directory, name), errno))?;
             self.count();
         }
-        let set = fsetxattr(&open, state::ORIGIN, b"", XattrFlags::empty());
+        let set = fsetxattr(&open, self.state.marks().origin(), b"", XattrFlags::empty());
         set.map_err(|errno| failed("write", directory, errno))
     }
 

@@ -96,6 +96,17 @@ impl Tree {
         Ok(found)
     }
 
+    /// Metadata of an entry and whether it hides what is older.
+    fn examine(&self, directory: &OwnedFd, name: &[u8]) -> Result<(Metadata, bool), Errno> {
+        let metadata = Metadata::from(&statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?);
+        if !metadata.is_directory() {
+            return Ok((metadata, true));
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = openat(directory, name, flags, Mode::empty())?;
+        Ok((metadata, self.state.hides(&open)?))
+    }
+
     /// Everything in a directory, sorted by name, whiteouts included.
     pub(crate) fn scan(&self, directory: &Node) -> Result<Vec<Node>, Errno> {
         let mut entries: BTreeMap<Vec<u8>, Node> = BTreeMap::new();
@@ -109,12 +120,12 @@ impl Tree {
                 match entries.entry(name.as_bytes().to_vec()) {
                     btree_map::Entry::Vacant(slot) => {
                         let path = join(&directory.path, name.as_bytes());
-                        let (metadata, covers) = examine(&open, slot.key())?;
+                        let (metadata, covers) = self.examine(&open, slot.key())?;
                         slot.insert(Node { path, metadata, parts: vec![part], covers });
                     }
                     btree_map::Entry::Occupied(slot) if slot.get().covers => {}
                     btree_map::Entry::Occupied(mut slot) => {
-                        let (metadata, covers) = examine(&open, name.as_bytes())?;
+                        let (metadata, covers) = self.examine(&open, name.as_bytes())?;
                         slot.get_mut().covers = covers;
                         if metadata.is_directory() {
                             slot.get_mut().parts.push(part);
@@ -174,15 +185,4 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
 /// The path without its last name.
 pub(crate) fn parent(path: &[u8]) -> &[u8] {
     path.iter().rposition(|byte| *byte == b'/').map_or(b"", |slash| &path[..slash])
-}
-
-/// Metadata of an entry and whether it hides what is older.
-fn examine(directory: &OwnedFd, name: &[u8]) -> Result<(Metadata, bool), Errno> {
-    let metadata = Metadata::from(&statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?);
-    if !metadata.is_directory() {
-        return Ok((metadata, true));
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = openat(directory, name, flags, Mode::empty())?;
-    Ok((metadata, state::is_opaque(&open)?))
 }
