@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     Bare,
     /// The mounts that every container has: `/proc`, `/dev`, `/dev/pts`, `/dev/shm`, `/sys`.
     Furnished,
+    /// The same in a network namespace that was made before and only has to be entered.
+    Pooled,
 }
 
 impl Kind {
@@ -30,6 +32,7 @@ impl Kind {
         match self {
             Kind::Bare => "bare",
             Kind::Furnished => "furnished",
+            Kind::Pooled => "pooled",
         }
     }
 }
@@ -61,20 +64,22 @@ pub(crate) fn program(words: &[String]) -> ExitCode {
 
 fn starts(words: &[String]) -> Result<Vec<Duration>> {
     let [kind, root, work, count] = words else {
-        anyhow::bail!("usage: bench floor bare|furnished <root> <work> <count>")
+        anyhow::bail!("usage: bench floor bare|furnished|pooled <root> <work> <count>")
     };
-    let furnished = kind == Kind::Furnished.word();
+    let pooled = kind == Kind::Pooled.word();
+    let furnished = pooled || kind == Kind::Furnished.word();
     let (root, work) = (PathBuf::from(root), PathBuf::from(work));
     let stage = work.join("stage");
     std::fs::create_dir_all(&stage)?;
     let mut times = Vec::new();
     for number in 0..count.parse::<usize>()? {
         let (upper, inner) = (work.join(format!("u{number}")), work.join(format!("w{number}")));
+        let network = if pooled { Some(sys::network()?) } else { None };
         let begin = Instant::now();
         std::fs::create_dir(&upper)?;
         std::fs::create_dir(&inner)?;
         let overlay = sys::overlay(&root, &upper, &inner).context("cannot make an overlay")?;
-        sys::run(overlay, &stage, furnished)?;
+        sys::run(overlay, &stage, furnished, network.as_ref())?;
         times.push(begin.elapsed());
     }
     Ok(times)

@@ -6,13 +6,14 @@
 #![expect(unsafe_code, reason = "clone3, execve and _exit have no safe form")]
 
 use anyhow::{Context as _, Result, bail};
-use rustix::fs::{CWD, FileType, Mode, makedev, mkdirat, mknodat, symlinkat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, makedev, mkdirat, mknodat, openat, symlinkat};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags,
     fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount_change,
     move_mount, unmount,
 };
 use rustix::process::{Pid, WaitOptions, chdir, pivot_root, waitpid};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::ffi::CStr;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
@@ -42,14 +43,37 @@ pub(super) fn overlay(lower: &Path, upper: &Path, work: &Path) -> rustix::io::Re
 }
 
 /// Runs the program in new namespaces on this root, waits for it and lets the root go.
-pub(super) fn run(root: OwnedFd, stage: &Path, furnished: bool) -> Result<()> {
-    let pid = clone(NAMESPACES).context("cannot clone")?;
-    let Some(pid) = pid else { become_container(&root, stage, furnished) };
+/// A network that was made before is entered instead of making one.
+pub(super) fn run(
+    root: OwnedFd,
+    stage: &Path,
+    furnished: bool,
+    network: Option<&OwnedFd>,
+) -> Result<()> {
+    let namespaces = if network.is_some() { NAMESPACES & !libc::CLONE_NEWNET } else { NAMESPACES };
+    let pid = clone(namespaces).context("cannot clone")?;
+    let Some(pid) = pid else { become_container(&root, stage, furnished, network) };
     let (_, status) = waitpid(Some(pid), WaitOptions::empty())?.context("the child has ended")?;
     match status.exit_status() {
         Some(0) => Ok(()),
         other => bail!("the container ended with {other:?}"),
     }
+}
+
+/// A network namespace in which nobody is, with its loopback up.
+pub(super) fn network() -> Result<OwnedFd> {
+    let made = std::thread::scope(|scope| {
+        let maker = scope.spawn(|| -> Result<OwnedFd> {
+            // SAFETY: this flag unshares neither memory nor the descriptor table.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+            let up = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status()?;
+            anyhow::ensure!(up.success(), "the loopback cannot be brought up");
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            Ok(openat(CWD, "/proc/thread-self/ns/net", flags, Mode::empty())?)
+        });
+        maker.join().map_err(|_| anyhow::anyhow!("the thread that makes it panicked"))
+    });
+    made?
 }
 
 /// A child in new namespaces: nothing in the child, its number in the parent.
@@ -127,8 +151,11 @@ fn place(mount: &OwnedFd, target: &Path) -> rustix::io::Result<()> {
 }
 
 /// Becomes the program on its root, or ends. Never returns into the parent's code.
-fn become_container(root: &OwnedFd, stage: &Path, furnished: bool) -> ! {
-    let entered = enter(root, stage, furnished);
+fn become_container(root: &OwnedFd, stage: &Path, furnished: bool, network: Option<&OwnedFd>) -> ! {
+    let joined = network.map_or(Ok(()), |network| {
+        move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
+    });
+    let entered = joined.and_then(|()| enter(root, stage, furnished));
     let arguments = [PROGRAM.as_ptr(), std::ptr::null()];
     let environment = [c"PATH=/bin".as_ptr(), std::ptr::null()];
     // SAFETY: both lists end with null and point to texts that live as long as the program; `_exit`

@@ -55,7 +55,7 @@ async fn measure([isolated, shared, limited]: [Zygote; 3], runs: usize) {
         ("network namespace, memory and pids limits", limited, settings(Network::None, some)),
     ];
     for (name, zygote, settings) in kinds {
-        let sandbox = Sandbox::new(zygote, settings).unwrap();
+        let sandbox = Sandbox::new(zygote, settings, None).unwrap();
         let mut times = Vec::new();
         for run in 0..runs + 10 {
             let begin = Instant::now();
@@ -94,9 +94,12 @@ fn spec(root: Mount) -> Spec {
         user: User::default(),
         init: true,
         all_capabilities: false,
+        network: None,
         stdin: Stdin::Empty,
         redirect_stdout: None,
         redirect_stderr: None,
+        filter: None,
+        terminal: None,
         keep: Box::new(()),
     }
 }

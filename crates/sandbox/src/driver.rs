@@ -14,8 +14,9 @@ use crate::packet;
 use crate::sandbox::Inner;
 use crate::streams::{Incoming, Outgoing};
 use crate::sys::watched;
+use crate::terminal::{Console, attend};
 use crate::wire::{Channel, Failure, MAX_STATUS, Status};
-use crate::{Error, Exit, Output, Stream, Usage};
+use crate::{Error, Exit, Filter, Output, Stream, Terminal, Usage};
 use rustix::process::{Signal, pidfd_send_signal};
 use std::future::pending;
 use std::io;
@@ -41,9 +42,14 @@ pub(crate) struct Driver {
     stdout: Channelled,
     stderr: Channelled,
     stdin: Option<Outgoing>,
+    /// The terminal that the command runs on, until the container has made it.
+    terminal: Option<Terminal>,
+    console: Option<Console>,
     names: Names,
     /// None once nobody listens any more.
     output: Option<Output>,
+    /// What output passes through first.
+    filter: Option<Box<dyn Filter>>,
     phase: Phase,
     /// What went wrong first.
     error: Option<Error>,
@@ -77,6 +83,8 @@ enum Event {
     Status(io::Result<Option<(Status, Vec<OwnedFd>)>>),
     Output(Channel, io::Result<()>),
     InputDone,
+    /// Nobody is at the terminal any more.
+    Deserted,
     Cancelled,
     Closing,
     Deadline,
@@ -90,8 +98,11 @@ struct Ended {
 
 impl Driver {
     /// Takes over what is left after the request was sent.
-    pub(crate) fn new(sending: Sending, output: Output) -> io::Result<Driver> {
-        let Sending { stdout, stderr, stdin, status, names } = sending;
+    pub(crate) fn new(
+        sending: Sending,
+        (output, filter): (Output, Option<Box<dyn Filter>>),
+    ) -> io::Result<Driver> {
+        let Sending { stdout, stderr, stdin, status, names, terminal } = sending;
         let channelled = |incoming, path: &Option<String>| Channelled {
             incoming,
             redirected: path.is_some(),
@@ -106,8 +117,11 @@ impl Driver {
             stdout,
             stderr,
             stdin,
+            terminal,
+            console: None,
             names,
             output: Some(output),
+            filter,
             phase: Phase::Running,
             error: None,
         })
@@ -137,6 +151,8 @@ impl Driver {
                     self.fail(Error::Host { action: "cannot read output", source: error });
                 }
                 Event::InputDone => self.stdin = None,
+                // The command is told that its terminal is gone.
+                Event::Deserted => self.console = None,
                 Event::Cancelled => self.terminate(inner.settings().grace),
                 Event::Closing => self.fail(Error::Closed),
                 Event::Deadline if matches!(self.phase, Phase::Killing { .. }) => {
@@ -146,6 +162,8 @@ impl Driver {
             }
         };
         self.drain().await;
+        self.end_terminal().await;
+        self.end_filter().await;
         self.finish_files().await;
         let oom = group.and_then(Group::oom);
         match (self.error, ended) {
@@ -172,6 +190,7 @@ impl Driver {
                 Event::Output(Channel::Stderr, filled)
             }
             () = feed(&mut self.stdin) => Event::InputDone,
+            () = attend(&mut self.console) => Event::Deserted,
             _ = &mut orders.cancelled, if running => Event::Cancelled,
             // An error means that the sandbox itself is gone.
             _ = orders.closing.wait_for(|closing| *closing), if !killing => Event::Closing,
@@ -194,8 +213,21 @@ impl Driver {
                 }
                 self.awaiting_files = false;
             }
+            Status::Terminal => self.attach(descriptors),
             Status::Failed(failure) => self.explain(failure),
             Status::Exited { .. } => {}
+        }
+    }
+
+    /// The container has made the terminal.
+    fn attach(&mut self, descriptors: Vec<OwnedFd>) {
+        let parts = self.terminal.take().zip(descriptors.into_iter().next());
+        let Some((terminal, controller)) = parts else { return };
+        match Console::new(controller, terminal) {
+            // Who is called off has no more use for one.
+            Ok(console) if self.phase == Phase::Running => self.console = Some(console),
+            Ok(_) => {}
+            Err(source) => self.fail(Error::Host { action: "cannot watch the terminal", source }),
         }
     }
 
@@ -208,25 +240,55 @@ impl Driver {
     /// Passes on what was just read.
     async fn deliver(&mut self, channel: Channel) {
         let source = match channel {
+            Channel::Stdout => &self.stdout,
+            Channel::Stderr => &self.stderr,
+        };
+        let read = source.incoming.bytes();
+        if read.is_empty() {
+            return;
+        }
+        let stream = Stream::from(channel);
+        match &mut self.filter {
+            None => {
+                let told = tell(&mut self.output, stream, read);
+                self.keep(channel, None, told).await;
+            }
+            Some(filter) => {
+                let mut passed = vec![];
+                let pass = AssertUnwindSafe(|| filter.pass(stream, read, &mut passed));
+                let told = catch_unwind(pass).is_ok() && tell(&mut self.output, stream, &passed);
+                self.keep(channel, Some(passed), told).await;
+            }
+        }
+    }
+
+    /// Passes on what the filter held back.
+    async fn end_filter(&mut self) {
+        let Some(mut filter) = self.filter.take() else { return };
+        for channel in [Channel::Stdout, Channel::Stderr] {
+            let mut passed = vec![];
+            let end = AssertUnwindSafe(|| filter.end(Stream::from(channel), &mut passed));
+            let told =
+                catch_unwind(end).is_ok() && tell(&mut self.output, Stream::from(channel), &passed);
+            self.keep(channel, Some(passed), told).await;
+        }
+    }
+
+    /// Writes what was passed on, or else what was read, to the file of a redirected stream. Who was not
+    /// `told` of it panicked, and nothing goes on.
+    async fn keep(&mut self, channel: Channel, passed: Option<Vec<u8>>, told: bool) {
+        if !told {
+            self.output = None;
+            let source = io::Error::other("it panicked");
+            return self.fail(Error::Host { action: "cannot pass output on", source });
+        }
+        let source = match channel {
             Channel::Stdout => &mut self.stdout,
             Channel::Stderr => &mut self.stderr,
         };
-        let bytes = source.incoming.bytes();
-        if bytes.is_empty() {
-            return;
-        }
-        if let Some(output) = &mut self.output {
-            let call = AssertUnwindSafe(|| output(Stream::from(channel), bytes));
-            // A panic here would leave the container running with nobody to see it through.
-            if catch_unwind(call).is_err() {
-                self.output = None;
-                let source = io::Error::other("it panicked");
-                return self.fail(Error::Host { action: "cannot pass output on", source });
-            }
-        }
-        if let Some(file) = &mut source.file
-            && let Err(error) = file.write_all(bytes).await
-        {
+        let Some(file) = &mut source.file else { return };
+        let bytes = passed.as_deref().unwrap_or(source.incoming.bytes());
+        if let Err(error) = file.write_all(bytes).await {
             source.file = None;
             let error = self.names.redirect(channel, error.to_string());
             self.fail(error);
@@ -252,6 +314,13 @@ impl Driver {
         }
     }
 
+    async fn end_terminal(&mut self) {
+        self.terminal = None;
+        if let Some(console) = self.console.take() {
+            console.drain().await;
+        }
+    }
+
     async fn finish_files(&mut self) {
         for channel in [Channel::Stdout, Channel::Stderr] {
             let file = match channel {
@@ -274,11 +343,14 @@ impl Driver {
 
     fn terminate(&mut self, grace: Duration) {
         self.output = None;
+        // A shell at a terminal takes no notice of SIGTERM, but of this.
+        self.console = None;
         self.phase = Phase::Terminating { until: Instant::now() + grace };
         self.signal();
     }
 
     fn kill(&mut self) {
+        self.console = None;
         self.phase = Phase::Killing { until: Instant::now() + KILL_LIMIT };
         self.signal();
     }
@@ -295,6 +367,13 @@ impl Driver {
             let _ = pidfd_send_signal(pidfd, signal);
         }
     }
+}
+
+/// Gives output to who listens, if anybody does. A panic there would leave the container running with
+/// nobody to see it through: it is told instead.
+fn tell(output: &mut Option<Output>, stream: Stream, bytes: &[u8]) -> bool {
+    let Some(output) = output else { return true };
+    bytes.is_empty() || catch_unwind(AssertUnwindSafe(|| output(stream, bytes))).is_ok()
 }
 
 /// The next status packet; none when there will be no more.

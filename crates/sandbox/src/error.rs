@@ -70,6 +70,14 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// The network of containers cannot be made.
+    #[error("{reason}")]
+    Network {
+        /// Why.
+        reason: String,
+        /// The way out, where there is one.
+        hint: Option<String>,
+    },
     /// The process that starts containers is gone or does not answer.
     #[error("the process that starts containers {0}")]
     Zygote(String),
@@ -93,6 +101,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// The network cannot be made.
+    pub(crate) fn network(reason: impl Into<String>) -> Error {
+        Error::Network { reason: reason.into(), hint: None }
+    }
+
+    /// The way out, where there is one.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Error::Network { hint, .. } => hint.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Puts what was being done to an error of the host.
     pub(crate) fn host(action: &'static str) -> impl Fn(io::Error) -> Error {
         move |source| Error::Host { action, source }

@@ -1,25 +1,28 @@
-//! The files that every container sees in place of its own: `/etc/hosts`, `/etc/hostname` and, with the
-//! host's network, `/etc/resolv.conf`.
+//! The files that every container sees in place of its own: `/etc/hosts`, `/etc/hostname` and, where
+//! there is a network, `/etc/resolv.conf`.
 //!
 //! They lie in a directory of the engine and are bind-mounted. When the host's change, ours are
 //! rewritten in place, so that the next command, and even a running one, resolves as the host does.
 
+use crate::network::{RESOLVER_SETTINGS, parse_resolvers};
 use crate::zygote::HOSTNAME;
 use crate::{Error, Network, Settings};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use store::Mount;
 
 const HOST_HOSTS: &str = "/etc/hosts";
-const HOST_RESOLVER: &str = "/etc/resolv.conf";
 
 /// Our copies and what they were copied from.
 pub(crate) struct HostFiles {
     directory: PathBuf,
     network: Network,
+    /// Where names are asked for, if not where the host asks.
+    gateway: Option<Ipv4Addr>,
     copied: Mutex<Vec<Option<Stamp>>>,
 }
 
@@ -32,11 +35,15 @@ struct Stamp {
 }
 
 impl HostFiles {
-    /// Writes the files.
-    pub(crate) fn write(settings: &Settings) -> Result<HostFiles, Error> {
+    /// Writes the files. Names are asked for at the gateway, if there is one.
+    pub(crate) fn write(
+        settings: &Settings,
+        gateway: Option<Ipv4Addr>,
+    ) -> Result<HostFiles, Error> {
         let files = HostFiles {
             directory: settings.hosts_files.clone(),
             network: settings.network,
+            gateway,
             copied: Mutex::new(stamps()),
         };
         files.write_all().map_err(Error::host("cannot write the hosts files"))?;
@@ -72,7 +79,7 @@ impl HostFiles {
     fn names(&self) -> &'static [&'static str] {
         match self.network {
             Network::None => &["hosts", "hostname"],
-            Network::Host => &["hosts", "hostname", "resolv.conf"],
+            Network::Host | Network::Bridge => &["hosts", "hostname", "resolv.conf"],
         }
     }
 
@@ -82,7 +89,7 @@ impl HostFiles {
             let contents = match *name {
                 "hosts" => self.hosts()?,
                 "hostname" => format!("{HOSTNAME}\n"),
-                _ => read_if_present(Path::new(HOST_RESOLVER))?,
+                _ => self.resolver()?,
             };
             rewrite(&self.directory.join(name), contents.as_bytes())?;
         }
@@ -95,9 +102,18 @@ impl HostFiles {
             "127.0.0.1\tlocalhost\n127.0.1.1\t{HOSTNAME}\n::1\tlocalhost ip6-localhost ip6-loopback\n"
         );
         match self.network {
-            Network::None => Ok(own),
+            Network::None | Network::Bridge => Ok(own),
             Network::Host => Ok(own + &read_if_present(Path::new(HOST_HOSTS))?),
         }
+    }
+
+    /// Names are asked for where the host asks, or at the gateway in the way that the host asks.
+    fn resolver(&self) -> io::Result<String> {
+        let host = read_if_present(Path::new(RESOLVER_SETTINGS))?;
+        let Some(gateway) = self.gateway else { return Ok(host) };
+        let lines = parse_resolvers(&host).lines;
+        let own = std::iter::once(format!("nameserver {gateway}")).chain(lines);
+        Ok(own.map(|line| line + "\n").collect())
     }
 }
 
@@ -107,7 +123,7 @@ fn stamps() -> Vec<Option<Stamp>> {
         let modified = (found.mtime(), found.mtime_nsec());
         Some(Stamp { inode: found.ino(), size: found.size(), modified })
     };
-    [HOST_HOSTS, HOST_RESOLVER].iter().map(stamp).collect()
+    [HOST_HOSTS, RESOLVER_SETTINGS].iter().map(stamp).collect()
 }
 
 fn read_if_present(path: &Path) -> io::Result<String> {
@@ -144,7 +160,7 @@ mod tests {
     #[test]
     fn an_isolated_command_knows_only_itself() {
         let directory = tempfile::tempdir().unwrap();
-        HostFiles::write(&settings(Network::None, directory.path())).unwrap();
+        HostFiles::write(&settings(Network::None, directory.path()), None).unwrap();
         let hosts = fs::read_to_string(directory.path().join("hosts")).unwrap();
         assert_eq!(hosts.lines().count(), 3);
         assert!(hosts.contains("127.0.1.1\tci-tool"));
@@ -154,9 +170,21 @@ mod tests {
     #[test]
     fn on_the_hosts_network_names_resolve_as_on_the_host() {
         let directory = tempfile::tempdir().unwrap();
-        HostFiles::write(&settings(Network::Host, directory.path())).unwrap();
+        HostFiles::write(&settings(Network::Host, directory.path()), None).unwrap();
         let ours = fs::read_to_string(directory.path().join("resolv.conf")).unwrap();
-        assert_eq!(ours, fs::read_to_string(HOST_RESOLVER).unwrap_or_default());
+        assert_eq!(ours, fs::read_to_string(RESOLVER_SETTINGS).unwrap_or_default());
+    }
+
+    #[test]
+    fn on_the_engines_network_names_are_asked_for_at_the_gateway() {
+        let directory = tempfile::tempdir().unwrap();
+        let gateway = Some(Ipv4Addr::new(10, 1, 0, 1));
+        HostFiles::write(&settings(Network::Bridge, directory.path()), gateway).unwrap();
+        let ours = fs::read_to_string(directory.path().join("resolv.conf")).unwrap();
+        assert!(ours.starts_with("nameserver 10.1.0.1\n"), "{ours}");
+        assert_eq!(ours.matches("nameserver").count(), 1);
+        let hosts = fs::read_to_string(directory.path().join("hosts")).unwrap();
+        assert_eq!(hosts.lines().count(), 3);
     }
 
     #[test]

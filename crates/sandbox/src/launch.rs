@@ -3,7 +3,7 @@
 use crate::cgroup::Group;
 use crate::streams::{Incoming, Outgoing};
 use crate::wire::{self, Channel, Failure, Input, MountEntry, MountKind, Run, Stage, shorten};
-use crate::{Error, MountPoint, Source, Spec, Stdin, packet};
+use crate::{Error, MountPoint, Network, Source, Spec, Stdin, Terminal, packet};
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,6 +20,7 @@ pub(crate) struct Launch {
     pub(crate) stdin: Option<Outgoing>,
     pub(crate) status: OwnedFd,
     pub(crate) names: Names,
+    terminal: Option<Terminal>,
 }
 
 struct Sent {
@@ -41,8 +42,14 @@ pub(crate) struct Names {
 
 impl Launch {
     /// Checks the specification and makes what is needed to run it.
-    pub(crate) fn prepare(spec: Spec, group: Option<&Group>) -> Result<Launch, Error> {
+    /// `network` is what the command can reach when the specification does not say.
+    pub(crate) fn prepare(
+        spec: Spec,
+        group: Option<&Group>,
+        network: Network,
+    ) -> Result<Launch, Error> {
         check(&spec)?;
+        let network = spec.network.unwrap_or(network);
         let names = Names::of(&spec);
         let made = Error::host("cannot make a pipe");
         let (uid, gid) = (spec.user.uid, spec.user.gid);
@@ -76,11 +83,15 @@ impl Launch {
             redirect_stderr: spec.redirect_stderr,
             mounts: entries,
             group_files: group.map_or(0, |group| group.entrances().count() as u8),
+            resolves: network != Network::None,
+            terminal: spec.terminal.as_ref().map(|it| (it.size.columns, it.size.rows)),
         };
+        let head = [wire::RUN, group_kind(group), network.byte()];
         let (request, body) =
-            encode(&run, group_kind(group)).map_err(Error::host("cannot encode the request"))?;
+            encode(&run, head).map_err(Error::host("cannot encode the request"))?;
         let descriptors = Sent { status: their_status, streams, root: spec.root, mounts, body };
-        Ok(Launch { request, descriptors, stdout, stderr, stdin, status, names })
+        let terminal = spec.terminal;
+        Ok(Launch { request, descriptors, stdout, stderr, stdin, status, names, terminal })
     }
 
     /// What is to be sent to the zygote.
@@ -101,8 +112,8 @@ impl Launch {
     /// Lets go of what was sent: as long as the engine holds the ends of pipes that the command writes
     /// to, it never sees their end.
     pub(crate) fn sent(self) -> Sending {
-        let Launch { stdout, stderr, stdin, status, names, .. } = self;
-        Sending { stdout, stderr, stdin, status, names }
+        let Launch { stdout, stderr, stdin, status, names, terminal, .. } = self;
+        Sending { stdout, stderr, stdin, status, names, terminal }
     }
 }
 
@@ -113,6 +124,7 @@ pub(crate) struct Sending {
     pub(crate) stdin: Option<Outgoing>,
     pub(crate) status: OwnedFd,
     pub(crate) names: Names,
+    pub(crate) terminal: Option<Terminal>,
 }
 
 fn group_kind(group: Option<&Group>) -> u8 {
@@ -124,14 +136,14 @@ fn group_kind(group: Option<&Group>) -> u8 {
 }
 
 /// The packet, and a file with the body where that is too long for a packet.
-fn encode(run: &Run, group: u8) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-    let packet = postcard::to_extend(run, vec![wire::RUN, group]).map_err(io::Error::other)?;
+fn encode(run: &Run, head: [u8; wire::HEAD]) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    let packet = postcard::to_extend(run, head.to_vec()).map_err(io::Error::other)?;
     if packet.len() <= wire::MAX_PACKET {
         return Ok((packet, None));
     }
     let mut file = File::from(rustix::fs::memfd_create("request", MemfdFlags::CLOEXEC)?);
     file.write_all(&packet[wire::HEAD..])?;
-    Ok((vec![wire::RUN_IN_FILE, group], Some(OwnedFd::from(file))))
+    Ok((vec![wire::RUN_IN_FILE, head[1], head[2]], Some(OwnedFd::from(file))))
 }
 
 /// Mounts in the order in which they must be made: parents before what lies in them.

@@ -9,9 +9,9 @@
 //! any thread exists, and that process does all the cloning. Whatever lives below the zygote
 //! dies with it, because the zygote is process 1 of a pid namespace, and the zygote dies with the engine.
 //!
-//! Out of scope: how root file systems are made (`store`), what a command means (`api`), networks
-//! other than none and the host's.
+//! Out of scope: how root file systems are made (`store`), what a command means (`api`).
 
+mod admission;
 mod capabilities;
 mod cgroup;
 mod container;
@@ -19,20 +19,26 @@ mod driver;
 mod error;
 mod hosts;
 mod launch;
+mod memory;
+pub mod network;
 mod packet;
+pub mod rootless;
 mod sandbox;
 mod seccomp;
 mod spec;
 mod streams;
 mod sys;
+mod terminal;
 mod wire;
 mod zygote;
 
 pub use cgroup::sweep;
 pub use error::Error;
+pub use memory::{MEMORY_ENTRY, memory_file, memory_socket};
 pub use sandbox::Sandbox;
 pub use spec::{
-    Exit, Limits, MountPoint, Network, Oom, Output, Settings, Source, Spec, Stdin, Stream, Usage,
-    User, targets,
+    Exit, Filter, Limits, MountPoint, Network, Oom, Output, Settings, Source, Spec, Stdin, Stream,
+    Usage, User, targets,
 };
+pub use terminal::{Terminal, TerminalInput, TerminalSize};
 pub use zygote::{Zygote, zygote_main};

@@ -1,15 +1,18 @@
 //! [`Sandbox`]: the face of the crate.
 
+use crate::admission::Admission;
 use crate::cgroup::Groups;
 use crate::driver::{Driver, Orders};
 use crate::hosts::HostFiles;
 use crate::launch::Launch;
+use crate::network::Bridge;
 use crate::sys::watched;
 use crate::wire::{self, Ready, Setup};
 use crate::{Error, Exit, Network, Output, Settings, Spec, Zygote, packet};
 use rustix::io::Errno;
 use std::any::Any;
 use std::convert::Infallible;
+use std::future::ready;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +41,9 @@ pub(crate) struct Inner {
     zygote: Mutex<Option<Zygote>>,
     groups: Option<Groups>,
     hosts: HostFiles,
+    admission: Admission,
+    /// What containers are plugged into.
+    bridge: Mutex<Option<Bridge>>,
     closing: watch::Sender<bool>,
     /// Each run holds a clone; when the last is gone, `ended` says so. None once shut down.
     runs: Mutex<Option<mpsc::Sender<Infallible>>>,
@@ -45,10 +51,21 @@ pub(crate) struct Inner {
 }
 
 impl Sandbox {
-    /// Gives the zygote its settings. Must be called inside a tokio runtime.
-    pub fn new(zygote: Zygote, settings: Settings) -> Result<Sandbox, Error> {
-        let hosts = HostFiles::write(&settings)?;
-        hand_over(&zygote, &settings, &hosts)?;
+    /// Gives the zygote its settings. Must be called inside a tokio runtime. Runs in
+    /// [`Network::Bridge`] need a bridge.
+    pub fn new(
+        zygote: Zygote,
+        settings: Settings,
+        mut bridge: Option<Bridge>,
+    ) -> Result<Sandbox, Error> {
+        if settings.network == Network::Bridge && bridge.is_none() {
+            return Err(Error::Invalid("there is no bridge to plug containers into".to_owned()));
+        }
+        let hosts = HostFiles::write(&settings, bridge.as_ref().map(Bridge::gateway))?;
+        hand_over(&zygote, &settings, &hosts, bridge.as_ref())?;
+        if let Some(bridge) = &mut bridge {
+            bridge.serve()?;
+        }
         let groups = Groups::prepare(&settings.cgroup_name, settings.limits, zygote.pid())?;
         let requests = zygote
             .socket()
@@ -62,6 +79,8 @@ impl Sandbox {
             zygote: Mutex::new(Some(zygote)),
             groups,
             hosts,
+            admission: Admission::new(),
+            bridge: Mutex::new(bridge),
             closing: watch::Sender::new(false),
             runs: Mutex::new(Some(runs)),
             ended: tokio::sync::Mutex::new(ended),
@@ -96,8 +115,10 @@ impl Sandbox {
             tracing::error!("some containers did not end within {SHUTDOWN_LIMIT:?}");
         }
         let zygote = inner.zygote.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Its end is waited for, which is short but not for a thread of the runtime.
-        if let Err(error) = tokio::task::spawn_blocking(move || drop(zygote)).await {
+        let bridge = inner.bridge.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Its end is waited for, which is short but not for a thread of the runtime. The bridge goes
+        // after it: what is plugged in must be gone.
+        if let Err(error) = tokio::task::spawn_blocking(move || drop((zygote, bridge))).await {
             tracing::error!("cannot end the zygote: {error}");
         }
         if let Some(groups) = &inner.groups {
@@ -161,13 +182,23 @@ impl Inner {
 
     async fn start_and_wait(
         &self,
-        spec: Spec,
+        mut spec: Spec,
         output: Output,
-        orders: Orders,
+        mut orders: Orders,
     ) -> Result<Exit, Error> {
+        // Who sits at a terminal works little, and somebody waits for him to be let in.
+        let at_once = spec.terminal.is_some();
+        let _admitted = tokio::select! {
+            biased;
+            () = ready(()), if at_once => None,
+            admitted = self.admission.enter() => Some(admitted),
+            _ = &mut orders.cancelled => return Err(Error::Closed),
+            _ = orders.closing.wait_for(|closing| *closing) => return Err(Error::Closed),
+        };
         self.hosts.refresh()?;
+        let filter = spec.filter.take();
         let group = self.groups.as_ref().map(Groups::create).transpose()?;
-        let launch = Launch::prepare(spec, group.as_ref())?;
+        let launch = Launch::prepare(spec, group.as_ref(), self.settings.network)?;
         let (bytes, descriptors) = launch.request(group.as_ref());
         let send = |socket: &OwnedFd| Ok(packet::send(socket, bytes, &descriptors)?);
         let sent = self.requests.async_io(Interest::WRITABLE, send);
@@ -182,7 +213,7 @@ impl Inner {
             Err(_) => return Err(Error::Zygote("takes no requests".into())),
         }
         drop(descriptors);
-        let driver = Driver::new(launch.sent(), output);
+        let driver = Driver::new(launch.sent(), (output, filter));
         let driver = driver.map_err(Error::host("cannot watch the container"))?;
         let result = driver.run(self, orders, group.as_ref()).await;
         if let Some(group) = group {
@@ -201,12 +232,19 @@ fn release(keep: Box<dyn Any + Send>, result: &Result<Exit, Error>) {
     }
 }
 
-fn hand_over(zygote: &Zygote, settings: &Settings, hosts: &HostFiles) -> Result<(), Error> {
-    let setup = Setup { host_network: settings.network == Network::Host };
+fn hand_over(
+    zygote: &Zygote,
+    settings: &Settings,
+    hosts: &HostFiles,
+    bridge: Option<&Bridge>,
+) -> Result<(), Error> {
+    let network = settings.network.byte();
+    let setup = Setup { network, outlet: bridge.map(Bridge::outlet) };
     let malformed = |_| Error::Zygote("does not speak our language".into());
-    let bytes = postcard::to_extend(&setup, vec![wire::SETTINGS, wire::GROUP_NONE]);
+    let bytes = postcard::to_extend(&setup, vec![wire::SETTINGS, wire::GROUP_NONE, network]);
     let mounts = hosts.mounts()?;
-    let descriptors: Vec<_> = mounts.iter().map(AsFd::as_fd).collect();
+    let descriptors = mounts.iter().map(AsFd::as_fd).chain(bridge.map(Bridge::namespace));
+    let descriptors: Vec<_> = descriptors.collect();
     packet::send(zygote.socket(), &bytes.map_err(malformed)?, &descriptors)
         .map_err(|error| Error::Host { action: "cannot reach the zygote", source: error.into() })?;
     let mut buffer = [0; 4096];

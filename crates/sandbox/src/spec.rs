@@ -3,6 +3,7 @@
 //! Nothing here does anything: a [`Spec`] is consumed by [`crate::Sandbox::run`], which answers with
 //! an [`Exit`].
 
+use crate::{Terminal, wire};
 use std::any::Any;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +19,7 @@ pub struct Settings {
     pub cgroup_name: String,
     /// Limits of each run.
     pub limits: Limits,
-    /// What a command can reach.
+    /// What a command can reach when its [`Spec`] does not say.
     pub network: Network,
     /// Directory for the `hosts`, `hostname` and `resolv.conf` that containers see; made if missing.
     pub hosts_files: PathBuf,
@@ -49,6 +50,20 @@ pub enum Network {
     None,
     /// Whatever the host reaches: the host's network namespace.
     Host,
+    /// What the host reaches but the host itself: a network namespace that is plugged into a
+    /// [`crate::network::Bridge`].
+    Bridge,
+}
+
+impl Network {
+    /// What stands for it in a request.
+    pub(crate) fn byte(self) -> u8 {
+        match self {
+            Network::None => wire::NETWORK_NONE,
+            Network::Host => wire::NETWORK_HOST,
+            Network::Bridge => wire::NETWORK_BRIDGE,
+        }
+    }
 }
 
 /// One command and the world it sees.
@@ -69,14 +84,28 @@ pub struct Spec {
     pub init: bool,
     /// Whether the command keeps every capability the engine has, unfiltered and unmasked.
     pub all_capabilities: bool,
+    /// What the command can reach; none is what holds for every run.
+    pub network: Option<Network>,
     /// What the command reads.
     pub stdin: Stdin,
     /// Path in the container of a regular file that gets what is written to the standard output.
     pub redirect_stdout: Option<String>,
     /// The same for the standard error.
     pub redirect_stderr: Option<String>,
+    /// What the output passes through before anybody gets it, redirected streams included.
+    pub filter: Option<Box<dyn Filter>>,
+    /// What the command runs on instead of its three streams, which are not used then.
+    pub terminal: Option<Terminal>,
     /// Held until the last process is gone, then dropped.
     pub keep: Box<dyn Any + Send>,
+}
+
+/// Changes output on its way. It may hold back what it needs to see the end of.
+pub trait Filter: Send {
+    /// Takes a piece of a stream and adds to `passed` what goes on.
+    fn pass(&mut self, stream: Stream, piece: &[u8], passed: &mut Vec<u8>);
+    /// The stream has ended: adds what was held back.
+    fn end(&mut self, stream: Stream, passed: &mut Vec<u8>);
 }
 
 /// One mount in the root.
@@ -175,7 +204,7 @@ pub fn targets(settings: &Settings) -> Vec<(&'static str, bool)> {
         ("/etc/hosts", false),
         ("/etc/hostname", false),
     ];
-    if settings.network == Network::Host {
+    if settings.network != Network::None {
         targets.push(("/etc/resolv.conf", false));
     }
     targets

@@ -3,10 +3,12 @@
 //! Engine to zygote, on the zygote's socket, one packet each:
 //!
 //! ```text
-//! byte 0: 0 = settings     the body is a `Setup`; descriptors: mounts of hosts, hostname, [resolv.conf]
+//! byte 0: 0 = settings     the body is a `Setup`; descriptors: mounts of hosts, hostname, [resolv.conf],
+//!                          [the engine's network namespace]
 //!         1 = run          the body is a `Run`
 //!         2 = run          the body is in a file, which is the last descriptor
 //! byte 1: 0 = no control group, 1 = files to write to, 2 = a directory to be cloned into
+//! byte 2: 0 = no network, 1 = the host's, 2 = the engine's
 //! rest:   the body, in postcard
 //! ```
 //!
@@ -15,10 +17,11 @@
 //!
 //! Back to the engine, each run has a socket of its own, on which the zygote and the container send [`Status`]
 //! packets. The last one is always [`Status::Exited`]; an end without it means that the zygote died.
-//! The zygote reads no more of a run than the first two bytes, so the environment of one run never
+//! The zygote reads no more of a run than the first three bytes, so the environment of one run never
 //! lies around in the memory that the next one is cloned from.
 
 use crate::Stream;
+use crate::network::Outlet;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +39,15 @@ pub(crate) const GROUP_FILES: u8 = 1;
 /// Byte 1: the container is cloned into a version 2 group.
 pub(crate) const GROUP_DIRECTORY: u8 = 2;
 
+/// Byte 2: a network namespace with the loopback alone.
+pub(crate) const NETWORK_NONE: u8 = 0;
+/// Byte 2: the host's network namespace.
+pub(crate) const NETWORK_HOST: u8 = 1;
+/// Byte 2: a network namespace that is plugged into the engine's.
+pub(crate) const NETWORK_BRIDGE: u8 = 2;
+
 /// Bytes before the body.
-pub(crate) const HEAD: usize = 2;
+pub(crate) const HEAD: usize = 3;
 /// Longest packet; longer bodies go into a file. Well below the default send buffer of a socket.
 pub(crate) const MAX_PACKET: usize = 64 * 1024;
 
@@ -47,8 +57,10 @@ pub(crate) const MAX_STATUS: usize = 2 * 1024;
 /// What the zygote must know before the first run.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Setup {
-    /// Whether containers share the host's network.
-    pub(crate) host_network: bool,
+    /// Byte 2 of most runs.
+    pub(crate) network: u8,
+    /// What containers are plugged into, if there is anything; its namespace is the last descriptor.
+    pub(crate) outlet: Option<Outlet>,
 }
 
 /// The zygote's answer to [`Setup`], on its own socket: an error in words, or nothing.
@@ -75,6 +87,10 @@ pub(crate) struct Run {
     /// Parents before what lies in them.
     pub(crate) mounts: Vec<MountEntry>,
     pub(crate) group_files: u8,
+    /// Whether there is anybody to ask for names.
+    pub(crate) resolves: bool,
+    /// Columns and rows of the terminal that it runs on, if it runs on one.
+    pub(crate) terminal: Option<(u16, u16)>,
 }
 
 /// Where standard input comes from.
@@ -112,6 +128,8 @@ pub(crate) enum Status {
     Started,
     /// The files for redirected streams are open and come along, standard output first.
     Files,
+    /// The controlling end of the terminal that the command runs on comes along.
+    Terminal,
     /// The command did not begin.
     Failed(Failure),
     /// Every process of the container is gone.

@@ -1,7 +1,8 @@
 //! Control groups: limits of a run, and what the kernel says about them afterwards.
 //!
 //! Version 2 is used where its group of the engine has the controllers, else version 1; where neither
-//! has them, a limit is an error and no limit is fine. A group is made for a run only when there is a
+//! has them, a limit is an error and no limit is fine. An engine without root has what was delegated to
+//! its user, in version 2 alone; without that it runs without limits and says so once. A group is made for a run only when there is a
 //! limit to put on it, because making one costs a good part of a millisecond.
 //!
 //! ```text
@@ -18,7 +19,7 @@ mod v2;
 #[cfg(test)]
 mod tests;
 
-use crate::{Error, Limits, Oom};
+use crate::{Error, Limits, Oom, rootless};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -60,17 +61,14 @@ impl Groups {
             return Ok(None);
         }
         check_name(name)?;
-        let read = |file: &str| fs::read_to_string(file).map_err(Error::host("cannot read /proc"));
-        let mounts = read("/proc/self/mountinfo")?;
-        let own = parse::own(&read("/proc/self/cgroup")?, &mounts);
-        let version = match own.unified.as_deref().filter(|own| v2::usable(own)) {
-            Some(unified) => {
-                let place = v2::Place { own: unified, top: parse::is_top(&mounts, unified) };
-                Version::Two(v2::Tree::prepare(&place, name, &limits, zygote)?)
+        match Version::find(name, &limits, zygote) {
+            Ok(version) => Ok(Some(Groups { version, limits, next: AtomicU64::new(0) })),
+            Err(error) if rootless::inside() => {
+                tracing::warn!(%error, "no control group is delegated to this user: no limits");
+                Ok(None)
             }
-            None => Version::One(v1::Tree::prepare(&own, name, &limits)?),
-        };
-        Ok(Some(Groups { version, limits, next: AtomicU64::new(0) }))
+            Err(error) => Err(error),
+        }
     }
 
     /// A new group with the limits on it.
@@ -88,6 +86,22 @@ impl Groups {
         match &self.version {
             Version::One(tree) => tree.close(),
             Version::Two(tree) => tree.close(),
+        }
+    }
+}
+
+impl Version {
+    /// The version that this machine offers to this engine.
+    fn find(name: &str, limits: &Limits, zygote: i32) -> Result<Version, Error> {
+        let read = |file: &str| fs::read_to_string(file).map_err(Error::host("cannot read /proc"));
+        let mounts = read("/proc/self/mountinfo")?;
+        let own = parse::own(&read("/proc/self/cgroup")?, &mounts);
+        match own.unified.as_deref().filter(|own| v2::usable(own)) {
+            Some(unified) => {
+                let place = v2::Place { own: unified, top: parse::is_top(&mounts, unified) };
+                Ok(Version::Two(v2::Tree::prepare(&place, name, limits, zygote)?))
+            }
+            None => Ok(Version::One(v1::Tree::prepare(&own, name, limits)?)),
         }
     }
 }

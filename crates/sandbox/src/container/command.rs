@@ -3,6 +3,7 @@
 //! Everything that can be prepared is prepared in [`Command::new`]. [`Command::execute`] may run in
 //! memory that is shared with process 1, which stands still meanwhile.
 
+use super::terminal::Ends;
 use crate::capabilities;
 use crate::sys::{self, Strings};
 use crate::wire::{Channel, Failure, Input, Run, Stage, Status};
@@ -36,11 +37,17 @@ pub(super) struct Command {
     keep: Option<CapabilitySet>,
     stdin: Option<String>,
     redirects: Vec<(Channel, String)>,
+    /// What it runs on instead of pipes.
+    terminal: Option<Ends>,
 }
 
 impl Command {
     /// Prepares the command.
-    pub(super) fn new(run: &Run, world: &World) -> Result<Command, Failure> {
+    pub(super) fn new(
+        run: &Run,
+        world: &World,
+        terminal: Option<Ends>,
+    ) -> Result<Command, Failure> {
         let malformed = || Failure::setup("read the request")(Errno::BADMSG);
         let strings = |texts: &[String]| -> Result<Vec<CString>, Failure> {
             texts.iter().map(|text| CString::new(text.as_str()).map_err(|_| malformed())).collect()
@@ -65,17 +72,26 @@ impl Command {
                 .into_iter()
                 .filter_map(|(channel, path)| Some((channel, path.clone()?)))
                 .collect(),
+            terminal,
         })
     }
 
     /// Becomes the program; returns only when that failed.
     pub(super) fn execute(&self, status: &OwnedFd) -> Failure {
-        if let Err(failure) = self.become_user().and_then(|()| self.open_files(status)) {
+        let prepared = self
+            .take_terminal(status)
+            .and_then(|()| self.become_user())
+            .and_then(|()| self.open_files(status));
+        if let Err(failure) = prepared {
             return failure;
         }
         sys::close_on_exec_from(3);
         sys::unblock_all();
         self.try_candidates()
+    }
+
+    fn take_terminal(&self, status: &OwnedFd) -> Result<(), Failure> {
+        self.terminal.as_ref().map_or(Ok(()), |terminal| terminal.take(status))
     }
 
     fn become_user(&self) -> Result<(), Failure> {

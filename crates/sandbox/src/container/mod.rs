@@ -10,11 +10,14 @@ mod command;
 mod confine;
 mod init;
 mod mounts;
+mod terminal;
 
+use crate::network::plug;
 use crate::wire::{self, Failure, Input, Run, Status};
 use crate::zygote::{World, tell};
 use crate::{packet, sys};
 use command::Command;
+pub(crate) use mounts::DEVICES;
 use mounts::Staged;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -22,6 +25,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use terminal::Ends;
 
 /// Which descriptor of a run is the control group's directory, if it has one.
 pub(crate) const GROUP_PLACE: usize = 1;
@@ -29,30 +33,63 @@ pub(crate) const GROUP_PLACE: usize = 1;
 /// Exit code of a process 1 whose command never began; the engine goes by the status, not by this.
 const NOT_BEGUN: i32 = 125;
 
+/// What a container can reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach {
+    /// Itself; it was cloned into a network namespace of its own.
+    Itself,
+    /// What the host reaches.
+    Host,
+    /// What the engine's network reaches, from this place in it.
+    Bridge(u32),
+}
+
+impl Reach {
+    /// Its place in the engine's network.
+    pub(crate) fn place(self) -> Option<u32> {
+        match self {
+            Reach::Bridge(place) => Some(place),
+            Reach::Itself | Reach::Host => None,
+        }
+    }
+}
+
 /// Does everything, in the cloned process. It never returns to the zygote's code.
-pub(crate) fn enter(world: &World, packet: &[u8], descriptors: Vec<OwnedFd>) -> ! {
-    let code = catch_unwind(AssertUnwindSafe(|| begin(world, None, packet, descriptors)));
+pub(crate) fn enter(world: &World, reach: Reach, packet: &[u8], descriptors: Vec<OwnedFd>) -> ! {
+    let code =
+        catch_unwind(AssertUnwindSafe(|| begin(world, Waited::No(reach), packet, descriptors)));
     sys::exit_now(code.unwrap_or(NOT_BEGUN))
 }
 
 /// Does what needs no request, waits for one at `control` and does the rest.
-pub(crate) fn wait_and_enter(world: &World, control: &OwnedFd, buffer: &mut [u8]) -> ! {
+pub(crate) fn wait_and_enter(
+    world: &World,
+    reach: Reach,
+    control: &OwnedFd,
+    buffer: &mut [u8],
+) -> ! {
     // Whatever else is open belongs to the zygote and to other containers.
-    sys::close_all_but(&[world.null.as_fd(), control.as_fd()]);
+    sys::close_all_but(&[world.null.as_fd(), world.host_network.as_fd(), control.as_fd()]);
     let work = || {
         // What fails here fails again, and is told, in the container that is made instead.
-        let Ok(staged) = stage(world) else { return NOT_BEGUN };
+        let Ok(staged) = stage(world, reach) else { return NOT_BEGUN };
         let Ok(packet) = packet::wait(control, buffer) else { return NOT_BEGUN };
-        begin(world, Some(staged), &buffer[..packet.length], packet.descriptors)
+        begin(world, Waited::Yes(staged), &buffer[..packet.length], packet.descriptors)
     };
     let code = catch_unwind(AssertUnwindSafe(work));
     sys::exit_now(code.unwrap_or(NOT_BEGUN))
 }
 
-fn begin(world: &World, staged: Option<Staged>, packet: &[u8], descriptors: Vec<OwnedFd>) -> i32 {
+/// Whether a container was made before there was a request.
+enum Waited {
+    Yes(Staged),
+    No(Reach),
+}
+
+fn begin(world: &World, waited: Waited, packet: &[u8], descriptors: Vec<OwnedFd>) -> i32 {
     let mut descriptors = descriptors.into_iter();
     let Some(status) = descriptors.next() else { return NOT_BEGUN };
-    match prepare(world, staged, packet, descriptors.collect()) {
+    match prepare(world, waited, packet, descriptors.collect()) {
         Ok((run, command)) if run.init => init::run(&command, &status),
         Ok((_, command)) => report(&status, command.execute(&status)),
         Err(failure) => report(&status, failure),
@@ -66,16 +103,24 @@ fn report(status: &OwnedFd, failure: Failure) -> i32 {
 }
 
 /// What every container has, whatever it runs.
-fn stage(world: &World) -> Result<Staged, Failure> {
-    if !world.host_network {
-        sys::loopback_up().map_err(Failure::setup("bring the loopback up"))?;
+fn stage(world: &World, reach: Reach) -> Result<Staged, Failure> {
+    match (reach, &world.outlet) {
+        (Reach::Itself, _) => {
+            sys::loopback_up().map_err(Failure::setup("bring the loopback up"))?
+        }
+        (Reach::Bridge(place), Some(outlet)) => {
+            plug(outlet, place).map_err(Failure::setup("connect to the network"))?;
+        }
+        (Reach::Bridge(_), None) | (Reach::Host, None) => {}
+        (Reach::Host, Some(_)) => sys::enter_network(world.host_network.as_fd())
+            .map_err(Failure::setup("enter the host's network"))?,
     }
     mounts::stage(world)
 }
 
 fn prepare(
     world: &World,
-    staged: Option<Staged>,
+    waited: Waited,
     packet: &[u8],
     descriptors: Vec<OwnedFd>,
 ) -> Result<(Run, Command), Failure> {
@@ -83,13 +128,17 @@ fn prepare(
     if packet.get(1) == Some(&wire::GROUP_FILES) {
         enter_groups(&descriptors.group_files)?;
     }
-    let staged = staged.map_or_else(|| stage(world), Ok)?;
+    let staged = match waited {
+        Waited::Yes(staged) => staged,
+        Waited::No(reach) => stage(world, reach)?,
+    };
+    let terminal = Ends::make(staged.dev(), &run)?;
     mounts::build(world, &run, &descriptors, staged)?;
     rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
     connect_streams(world, &descriptors).map_err(Failure::setup("connect the streams"))?;
     enter_directory(&run.workdir)
         .map_err(|error| Failure { stage: wire::Stage::Workdir, errno: error.raw_os_error() })?;
-    let command = Command::new(&run, world)?;
+    let command = Command::new(&run, world, terminal)?;
     confine::confine(world, run.all_capabilities)?;
     Ok((run, command))
 }
@@ -109,7 +158,7 @@ impl Descriptors {
     fn split(packet: &[u8], mut given: Vec<OwnedFd>) -> Result<(Run, Descriptors), Failure> {
         let malformed = || Failure::setup("read the request")(Errno::BADMSG);
         let run: Run = match packet.split_at_checked(wire::HEAD) {
-            Some(([wire::RUN_IN_FILE, _], _)) => {
+            Some(([wire::RUN_IN_FILE, ..], _)) => {
                 let body = read_file(given.pop().ok_or_else(malformed)?);
                 postcard::from_bytes(&body.map_err(|_| malformed())?)
             }

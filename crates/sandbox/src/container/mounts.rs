@@ -7,7 +7,7 @@
 use super::Descriptors;
 use crate::sys;
 use crate::wire::{Failure, MountKind, Run};
-use crate::zygote::{Area, World, attach, become_root, new_mount};
+use crate::zygote::{Area, DEVICE_FOLDER, World, attach, become_root, clone_tree, new_mount};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, makedev};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
@@ -26,6 +26,13 @@ pub(super) struct Staged {
     dev: OwnedFd,
 }
 
+impl Staged {
+    /// The `/dev`.
+    pub(super) fn dev(&self) -> BorrowedFd<'_> {
+        self.dev.as_fd()
+    }
+}
+
 /// Makes what every container has.
 pub(super) fn stage(world: &World) -> Result<Staged, Failure> {
     let none = NO_SET_ID | NO_DEVICES | NO_EXECUTION;
@@ -34,10 +41,10 @@ pub(super) fn stage(world: &World) -> Result<Staged, Failure> {
     attach(proc.as_fd(), CWD, "/proc").map_err(&failed)?;
     close_proc(world, proc.as_fd()).map_err(failed)?;
     let failed = Failure::mount("/sys");
-    let sys = new_mount("sysfs", &[], none | READ_ONLY).map_err(&failed)?;
+    let sys = new_sys(world, none | READ_ONLY).map_err(&failed)?;
     attach(sys.as_fd(), CWD, "/sys").map_err(&failed)?;
     mask(world, Area::Sys, sys.as_fd()).map_err(failed)?;
-    let dev = new_dev().map_err(Failure::mount("/dev"))?;
+    let dev = new_dev(world).map_err(Failure::mount("/dev"))?;
     Ok(Staged { proc, sys, dev })
 }
 
@@ -55,14 +62,23 @@ pub(super) fn build(
     if run.all_capabilities {
         let none = NO_SET_ID | NO_DEVICES | NO_EXECUTION;
         staged.proc = new_mount("proc", &[], none).map_err(Failure::mount("/proc"))?;
-        staged.sys = new_mount("sysfs", &[], none).map_err(Failure::mount("/sys"))?;
+        staged.sys = new_sys(world, none).map_err(Failure::mount("/sys"))?;
     }
     attach_system(&staged.proc, root, "/proc")?;
     attach_system(&staged.sys, root, "/sys")?;
     attach_system(&staged.dev, root, "/dev")?;
-    mount_host_files(world, root)?;
+    mount_host_files(world, run, root)?;
     mount_given(run, descriptors)?;
     become_root(root).map_err(Failure::setup("change the root"))
+}
+
+/// A `/sys` that shows the network of this container. The root of a user namespace gets none that
+/// shows the host's network, so it takes the host's own, which is read-only.
+fn new_sys(world: &World, attributes: MountAttrFlags) -> Result<OwnedFd, Errno> {
+    match new_mount("sysfs", &[], attributes) {
+        Err(Errno::PERM) if world.borrows => clone_tree("/sys"),
+        made => made,
+    }
 }
 
 /// Closes what root could change the host through, and hides what tells about it.
@@ -88,7 +104,8 @@ fn mask(world: &World, area: Area, tree: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-const DEVICES: [(&str, u32, u32); 6] = [
+/// Name and numbers of the device nodes that every container has.
+pub(crate) const DEVICES: [(&str, u32, u32); 6] = [
     ("null", 1, 3),
     ("zero", 1, 5),
     ("full", 1, 7),
@@ -115,11 +132,17 @@ const DEVICE_MOUNTS: [DeviceMount; 3] = [
     ("mqueue", "mqueue", &[]),
 ];
 
-fn new_dev() -> Result<OwnedFd, Errno> {
+fn new_dev(world: &World) -> Result<OwnedFd, Errno> {
     let options = [("mode", "755"), ("size", "65536k")];
     let dev = new_mount("tmpfs", &options, NO_SET_ID | NO_EXECUTION)?;
-    fill_dev(dev.as_fd())?;
+    fill_dev(dev.as_fd(), world.borrows)?;
     attach(dev.as_fd(), CWD, "/dev")?;
+    if world.borrows {
+        for (name, ..) in DEVICES {
+            let node = clone_of(CWD, &format!("/{DEVICE_FOLDER}/{name}"))?;
+            attach(node.as_fd(), dev.as_fd(), name)?;
+        }
+    }
     for (name, kind, options) in DEVICE_MOUNTS {
         let mut attributes = NO_SET_ID | NO_EXECUTION;
         if name != "pts" {
@@ -131,12 +154,14 @@ fn new_dev() -> Result<OwnedFd, Errno> {
     Ok(dev)
 }
 
-fn fill_dev(dev: BorrowedFd<'_>) -> Result<(), Errno> {
+/// Puts the nodes and links there, or files in the places of nodes that are bound.
+fn fill_dev(dev: BorrowedFd<'_>, bound: bool) -> Result<(), Errno> {
+    let kind = if bound { FileType::RegularFile } else { FileType::CharacterDevice };
     // The file mode creation mask would take the write bits of the nodes away.
     let mask = rustix::process::umask(Mode::empty());
     for (name, major, minor) in DEVICES {
-        let mode = Mode::from_raw_mode(0o666);
-        rustix::fs::mknodat(dev, name, FileType::CharacterDevice, mode, makedev(major, minor))?;
+        let device = if bound { 0 } else { makedev(major, minor) };
+        rustix::fs::mknodat(dev, name, kind, Mode::from_raw_mode(0o666), device)?;
     }
     rustix::process::umask(mask);
     for (name, target) in DEVICE_LINKS {
@@ -148,8 +173,10 @@ fn fill_dev(dev: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-fn mount_host_files(world: &World, root: BorrowedFd<'_>) -> Result<(), Failure> {
-    for name in &world.host_files {
+fn mount_host_files(world: &World, run: &Run, root: BorrowedFd<'_>) -> Result<(), Failure> {
+    // Who reaches nobody has nobody to ask for names.
+    let wanted = |name: &&&str| run.resolves || **name != "resolv.conf";
+    for name in world.host_files.iter().filter(wanted) {
         let target = format!("/etc/{name}");
         let failed = Failure::mount(&target);
         let place = find(root, &target, OFlags::empty(), ResolveFlags::empty()).map_err(&failed)?;

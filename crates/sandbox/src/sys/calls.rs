@@ -3,7 +3,7 @@
 
 use super::last_error;
 use rustix::io::Errno;
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use tokio::io::Interest;
@@ -108,6 +108,17 @@ pub(crate) fn join_new_session_keyring() -> Result<(), Errno> {
 pub(crate) fn hide_control_groups() -> Result<(), Errno> {
     // SAFETY: this flag unshares neither memory nor the descriptor table.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
+}
+
+/// Enters a network namespace with this thread.
+pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> Result<(), Errno> {
+    rustix::thread::move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))
+}
+
+/// Leaves namespaces for new ones. Call this while there is only one thread: others would stay behind.
+pub(crate) fn unshare(namespaces: UnshareFlags) -> Result<(), Errno> {
+    // SAFETY: callers unshare namespaces, neither memory nor the descriptor table.
+    unsafe { rustix::thread::unshare_unsafe(namespaces) }
 }
 
 /// Lets the runtime watch a descriptor. Must be called inside a tokio runtime.

@@ -1,12 +1,15 @@
 //! The process that clones containers, seen from the engine.
 //!
-//! `serve` is its main loop, `world` what it prepares once so that containers need not, `nest` the
-//! next container, made as far as it can be before it is known what it will run.
+//! `serve` is its main loop, `world` what it prepares once so that containers need not, `borrowed` what
+//! it takes from the host where it may not make it, `nest` the next container, made as far as it can be
+//! before it is known what it will run.
 
+mod borrowed;
 mod nest;
 mod serve;
 mod world;
 
+pub(crate) use borrowed::{FOLDER as DEVICE_FOLDER, clone_tree};
 pub(crate) use serve::tell;
 pub use serve::zygote_main;
 pub(crate) use world::{Area, HOSTNAME, World, attach, become_root, new_mount};
@@ -46,22 +49,10 @@ impl Zygote {
     /// Call this before any thread exists, from a thread that lives as long as the process: the
     /// kernel ends the zygote when the thread that started it ends.
     pub fn start(program: &Path, args: &[&str]) -> Result<Zygote, Error> {
-        let (ours, theirs) = packet::pair().map_err(failed("make a socket for the zygote"))?;
-        let binary = read_only_binary(program)?;
-        let words = std::iter::once(NAME).chain(args.iter().copied());
-        let arguments = words.map(CString::new).collect::<Result<Vec<_>, _>>();
-        let arguments =
-            arguments.map_err(|_| Error::Zygote("has a zero in its arguments".into()))?;
-        let (arguments, environment) = (Strings::new(arguments), Strings::new(Vec::new()));
         // As process 1 of a pid namespace it takes every container with it, whatever they did.
         let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS;
-        match sys::clone_process(flags as u64, None).map_err(failed("start the zygote"))? {
-            Clone3::Child => {
-                become_zygote(&theirs, &binary, &arguments, &environment);
-                sys::exit_now(127)
-            }
-            Clone3::Parent { pid, pidfd } => Ok(Zygote { socket: ours, pidfd, pid }),
-        }
+        let (socket, pidfd, pid) = start_role(NAME, program, args, flags as u64)?;
+        Ok(Zygote { socket, pidfd, pid })
     }
 
     /// The socket on which requests are sent.
@@ -101,6 +92,34 @@ impl Drop for Zygote {
     }
 }
 
+/// Starts our own binary in another role, in new namespaces: a socket to it, a descriptor of it and its
+/// process id.
+pub(crate) fn start_role(
+    name: &str,
+    program: &Path,
+    args: &[&str],
+    flags: u64,
+) -> Result<(OwnedFd, OwnedFd, i32), Error> {
+    let (ours, theirs) = packet::pair().map_err(failed("make a socket for the zygote"))?;
+    let binary = read_only_binary(program)?;
+    let words = std::iter::once(name).chain(args.iter().copied());
+    let arguments = words.map(CString::new).collect::<Result<Vec<_>, _>>();
+    let arguments = arguments.map_err(|_| Error::Zygote("has a zero in its arguments".into()))?;
+    let (arguments, environment) = (Strings::new(arguments), Strings::new(Vec::new()));
+    match sys::clone_process(flags, None).map_err(failed("start the zygote"))? {
+        Clone3::Child => {
+            become_role(&theirs, &binary, &arguments, &environment);
+            sys::exit_now(127)
+        }
+        Clone3::Parent { pid, pidfd } => Ok((ours, pidfd, pid)),
+    }
+}
+
+/// The socket of a role that [`start_role`] started.
+pub(crate) fn role_socket() -> Result<OwnedFd, Errno> {
+    sys::take_descriptor(SOCKET)
+}
+
 /// Our binary through a read-only mount. A container can run it, by way of `/proc/self/exe` as the
 /// interpreter of a script, and could otherwise open it for writing from there.
 fn read_only_binary(program: &Path) -> Result<OwnedFd, Error> {
@@ -114,7 +133,7 @@ fn read_only_binary(program: &Path) -> Result<OwnedFd, Error> {
 }
 
 /// In the new process: nothing stays open but the standard streams and the socket.
-fn become_zygote(socket: &OwnedFd, binary: &OwnedFd, arguments: &Strings, environment: &Strings) {
+fn become_role(socket: &OwnedFd, binary: &OwnedFd, arguments: &Strings, environment: &Strings) {
     // The binary's descriptor may be the very number that the socket belongs at.
     let Ok(binary) = rustix::io::fcntl_dupfd_cloexec(binary, SOCKET + 1) else { return };
     let Ok(socket) = rustix::io::fcntl_dupfd_cloexec(socket, SOCKET + 1) else { return };
@@ -125,7 +144,8 @@ fn become_zygote(socket: &OwnedFd, binary: &OwnedFd, arguments: &Strings, enviro
     sys::execute_descriptor(binary.as_fd(), arguments, environment);
 }
 
-fn wait_readable(descriptor: BorrowedFd<'_>, limit: Duration) -> Result<(), Error> {
+/// Waits until there is something to read, or the other side is gone.
+pub(crate) fn wait_readable(descriptor: BorrowedFd<'_>, limit: Duration) -> Result<(), Error> {
     let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
     let limit = Timespec { tv_sec: limit.as_secs() as _, tv_nsec: 0 };
     loop {

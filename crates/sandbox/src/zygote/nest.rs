@@ -4,7 +4,7 @@
 //! costs, and they are the same for every command. So one process waits in namespaces of its own with all
 //! of that in place, and a run only hands it the rest. Each serves one run and ends with it.
 
-use crate::container;
+use crate::container::{self, Reach};
 use crate::packet;
 use crate::sys::{self, Clone3};
 use crate::zygote::World;
@@ -16,15 +16,22 @@ pub(super) struct Nest {
     pub(super) pid: i32,
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
+    /// Where it is plugged into the engine's network.
+    pub(super) place: Option<u32>,
 }
 
 impl Nest {
-    /// Clones one. `flags` are its namespaces, `buffer` is where it receives its request.
-    pub(super) fn make(world: &World, flags: u64, buffer: &mut [u8]) -> Result<Nest, Errno> {
+    /// Clones one. `flags` are its namespaces, `reach` is its network, `buffer` is where it receives its request.
+    pub(super) fn make(
+        world: &World,
+        flags: u64,
+        reach: Reach,
+        buffer: &mut [u8],
+    ) -> Result<Nest, Errno> {
         let (control, theirs) = packet::pair()?;
         match sys::clone_process(flags, None)? {
-            Clone3::Child => container::wait_and_enter(world, &theirs, buffer),
-            Clone3::Parent { pid, pidfd } => Ok(Nest { pid, pidfd, control }),
+            Clone3::Child => container::wait_and_enter(world, reach, &theirs, buffer),
+            Clone3::Parent { pid, pidfd } => Ok(Nest { pid, pidfd, control, place: reach.place() }),
         }
     }
 

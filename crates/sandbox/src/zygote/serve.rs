@@ -5,10 +5,11 @@
 
 use super::nest::Nest;
 use super::world::{self, World};
-use super::{NAME, SOCKET};
+use super::{NAME, role_socket};
+use crate::container::{self, Reach};
+use crate::packet;
 use crate::sys::{self, Clone3};
 use crate::wire::{self, Failure, Ready, Setup, Status};
-use crate::{container, packet};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
@@ -22,7 +23,7 @@ const REQUESTS: i32 = 0;
 /// The whole life of a zygote. The role that [`super::Zygote::start`] starts our binary in must do
 /// nothing but call this and exit with what it returns.
 pub fn zygote_main() -> i32 {
-    let Ok(socket) = sys::take_descriptor(SOCKET) else { return 2 };
+    let Ok(socket) = role_socket() else { return 2 };
     // First of all: the engine may be gone already, which then shows as the end of the socket.
     if rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
         return 2;
@@ -70,7 +71,7 @@ fn start(socket: &OwnedFd) -> Result<Option<Zygote<'_>>, String> {
     }
     let bytes = &buffer[..packet.length];
     let setup: Setup = match bytes.split_at_checked(wire::HEAD) {
-        Some(([wire::SETTINGS, _], body)) if world::acceptable(&packet.descriptors) => {
+        Some(([wire::SETTINGS, ..], body)) if world::acceptable(&packet.descriptors) => {
             postcard::from_bytes(body).map_err(|error| error.to_string())?
         }
         _ => return Err("the first request brought no settings".to_owned()),
@@ -82,7 +83,16 @@ fn start(socket: &OwnedFd) -> Result<Option<Zygote<'_>>, String> {
     let ready = postcard::to_stdvec(&Ready { error: None }).map_err(|error| error.to_string())?;
     packet::send(socket, &ready, &[]).map_err(|error| error.to_string())?;
     let containers = HashMap::new();
-    Ok(Some(Zygote { socket, epoll, buffer, world, containers, nest: None, wanted: false }))
+    Ok(Some(Zygote {
+        socket,
+        epoll,
+        buffer,
+        world,
+        containers,
+        nest: None,
+        wanted: false,
+        next_place: 0,
+    }))
 }
 
 struct Zygote<'a> {
@@ -94,13 +104,17 @@ struct Zygote<'a> {
     nest: Option<Nest>,
     /// Whether a nest should be made when there is time.
     wanted: bool,
+    /// Where the next container is plugged into the engine's network.
+    next_place: u32,
 }
 
 struct Container {
     pidfd: OwnedFd,
-    status: OwnedFd,
+    status: Option<OwnedFd>,
     /// Where it waited as a nest. It lets go of the other end when its command begins.
     control: Option<OwnedFd>,
+    /// Where it is plugged into the engine's network.
+    place: Option<u32>,
 }
 
 impl Zygote<'_> {
@@ -146,29 +160,38 @@ impl Zygote<'_> {
     }
 
     fn run(&mut self, length: usize, descriptors: Vec<OwnedFd>) {
-        let (&[kind, group, ..], Some(status)) = (&self.buffer[..length], descriptors.first())
-        else {
-            return;
-        };
+        let &[kind, group, network, ..] = &self.buffer[..length] else { return };
+        let Some(status) = descriptors.first() else { return };
         if kind != wire::RUN && kind != wire::RUN_IN_FILE {
             return;
         }
-        if group == wire::GROUP_NONE {
+        if group == wire::GROUP_NONE && network == self.world.network {
             self.wanted = true;
             if let Some(nest) = self.nest.take()
                 && nest.hand_over(&self.buffer[..length], &descriptors).is_ok()
             {
-                return self.begun(nest.pid, nest.pidfd, Some(nest.control), descriptors);
+                let Nest { pid, pidfd, control, place } = nest;
+                let container = Container { pidfd, status: None, control: Some(control), place };
+                return self.begun(pid, container, descriptors);
             }
         }
+        let Some(reach) = self.reach(network) else {
+            return fail(status.as_fd(), Failure::setup("find the network")(Errno::INVAL));
+        };
         let directory = match group {
             wire::GROUP_DIRECTORY => descriptors.get(container::GROUP_PLACE).map(AsFd::as_fd),
             _ => None,
         };
-        match sys::clone_process(self.namespaces(group), directory) {
-            Ok(Clone3::Child) => container::enter(&self.world, &self.buffer[..length], descriptors),
+        match sys::clone_process(namespaces(group, reach), directory) {
+            Ok(Clone3::Child) => {
+                container::enter(&self.world, reach, &self.buffer[..length], descriptors)
+            }
             Ok(Clone3::Parent { pid, pidfd }) => match watch(&self.epoll, pidfd.as_fd(), pid) {
-                Ok(()) => self.begun(pid, pidfd, None, descriptors),
+                Ok(()) => {
+                    let place = reach.place();
+                    let container = Container { pidfd, status: None, control: None, place };
+                    self.begun(pid, container, descriptors);
+                }
                 Err(error) => {
                     // Nobody would learn of its end, so it must not live.
                     let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
@@ -182,8 +205,9 @@ impl Zygote<'_> {
     /// Makes the next container while nobody waits. Without one the next run is only slower.
     fn make_nest(&mut self) {
         self.wanted = false;
-        let flags = self.namespaces(wire::GROUP_NONE);
-        let Ok(nest) = Nest::make(&self.world, flags, &mut self.buffer) else { return };
+        let Some(reach) = self.reach(self.world.network) else { return };
+        let flags = namespaces(wire::GROUP_NONE, reach);
+        let Ok(nest) = Nest::make(&self.world, flags, reach, &mut self.buffer) else { return };
         let watched = watch(&self.epoll, nest.pidfd.as_fd(), nest.pid)
             .and_then(|()| watch(&self.epoll, nest.control.as_fd(), -nest.pid));
         match watched {
@@ -194,30 +218,34 @@ impl Zygote<'_> {
         }
     }
 
-    fn namespaces(&self, group: u8) -> u64 {
-        let mut flags =
-            libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-        if !self.world.host_network {
-            flags |= libc::CLONE_NEWNET;
+    /// What byte 2 of a run means now: a container of the engine's network gets a place there that
+    /// nobody has. None if there is no such network, or no place.
+    fn reach(&mut self, network: u8) -> Option<Reach> {
+        match network {
+            wire::NETWORK_NONE => Some(Reach::Itself),
+            wire::NETWORK_HOST => Some(Reach::Host),
+            wire::NETWORK_BRIDGE => {
+                let places = self.world.outlet?.places;
+                let taken = |place: u32| {
+                    let places = self.containers.values().filter_map(|container| container.place);
+                    places.chain(self.nest.iter().filter_map(|nest| nest.place)).any(|p| p == place)
+                };
+                let after = |place: u32| (place + 1) % places;
+                let mut free = std::iter::successors(Some(self.next_place), |p| Some(after(*p)));
+                let place = free.by_ref().take(places as usize).find(|place| !taken(*place))?;
+                self.next_place = after(place);
+                Some(Reach::Bridge(place))
+            }
+            _ => None,
         }
-        // A control group namespace is rooted where its maker is, so who still has to move makes it later.
-        if group != wire::GROUP_FILES {
-            flags |= libc::CLONE_NEWCGROUP;
-        }
-        flags as u64
     }
 
     /// Notes a container that now has its run.
-    fn begun(
-        &mut self,
-        pid: i32,
-        pidfd: OwnedFd,
-        control: Option<OwnedFd>,
-        descriptors: Vec<OwnedFd>,
-    ) {
+    fn begun(&mut self, pid: i32, mut container: Container, descriptors: Vec<OwnedFd>) {
         let Some(status) = descriptors.into_iter().next() else { return };
-        tell(status.as_fd(), &Status::Started, &[pidfd.as_fd()]);
-        self.containers.insert(pid, Container { pidfd, status, control });
+        tell(status.as_fd(), &Status::Started, &[container.pidfd.as_fd()]);
+        container.status = Some(status);
+        self.containers.insert(pid, container);
     }
 
     /// The command of a container that was a nest runs now, which is the time to make the next. Any earlier
@@ -245,8 +273,25 @@ impl Zygote<'_> {
             system_micros: usage.system.as_micros() as u64,
             max_resident: usage.max_resident,
         };
-        tell(container.status.as_fd(), &exited, &[]);
+        if let Some(status) = &container.status {
+            tell(status.as_fd(), &exited, &[]);
+        }
     }
+}
+
+/// The namespaces that a container is cloned into. One that plugs itself into the engine's network makes
+/// that namespace itself.
+fn namespaces(group: u8, reach: Reach) -> u64 {
+    let mut flags =
+        libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+    if matches!(reach, Reach::Itself) {
+        flags |= libc::CLONE_NEWNET;
+    }
+    // A control group namespace is rooted where its maker is, so who still has to move makes it later.
+    if group != wire::GROUP_FILES {
+        flags |= libc::CLONE_NEWCGROUP;
+    }
+    flags as u64
 }
 
 /// Tells the engine about a run. Who is told may have lost interest, which is no error.

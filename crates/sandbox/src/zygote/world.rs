@@ -7,14 +7,17 @@
 //! /empty/                        mounted over directories that containers may not see
 //! /hosts /hostname /resolv.conf  mounted in every container
 //! /proc /sys /dev                where a container puts these together before it has its root
+//! /devices/                      in a user namespace: the host's device nodes
 //! ```
 //!
 //! So a clone copies a mount table of five lines and not the host's, which may have hundreds, and
 //! nothing of the host is left to be found in it.
 
+use super::borrowed::Borrowed;
+use crate::network::Outlet;
 use crate::sys::{self, FilterInstruction};
-use crate::{capabilities, packet, seccomp, wire};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, makedev};
+use crate::{capabilities, packet, rootless, seccomp, wire};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, makedev, open};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags,
@@ -27,8 +30,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub(crate) struct World {
     /// The null device, open for reading and writing.
     pub(crate) null: OwnedFd,
-    /// Whether containers share the host's network.
-    pub(crate) host_network: bool,
+    /// Byte 2 of most runs.
+    pub(crate) network: u8,
+    /// The host's network namespace.
+    pub(crate) host_network: OwnedFd,
+    /// What containers are plugged into, if there is anything. Its network namespace is the zygote's then.
+    pub(crate) outlet: Option<Outlet>,
+    /// Whether this is a user namespace, where device nodes and file systems of the kernel are borrowed.
+    pub(crate) borrows: bool,
     /// Files in the zygote's root that are mounted in `/etc` of every container.
     pub(crate) host_files: Vec<&'static str>,
     /// Files that containers may not see.
@@ -71,6 +80,9 @@ const MASKED: &[(Area, &str)] = &[
     (Area::Sys, "firmware"),
 ];
 
+/// Where the host's `/sys` has its control groups, when it had to be borrowed.
+const BORROWED_GROUPS: &str = "fs/cgroup";
+
 /// Parts of `/proc` that root could change the host through.
 const READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys"];
 
@@ -80,25 +92,37 @@ pub(crate) const HOSTNAME: &str = "ci-tool";
 impl World {
     /// Leaves the host's mounts behind and prepares everything. The zygote must already be in a mount
     /// namespace of its own.
-    pub(super) fn prepare(setup: &wire::Setup, files: Vec<OwnedFd>) -> Result<World, String> {
+    pub(super) fn prepare(setup: &wire::Setup, mut files: Vec<OwnedFd>) -> Result<World, String> {
         rustix::system::sethostname(HOSTNAME.as_bytes()).map_err(during("set the host name"))?;
         rustix::system::setdomainname(b"").map_err(during("set the domain name"))?;
+        let host_network = enter_network(setup, &mut files).map_err(during("enter a network"))?;
+        let borrows = rootless::inside();
+        let borrow = || Borrowed::take(setup.network == wire::NETWORK_HOST);
+        let borrowed = borrows.then(borrow).transpose().map_err(during("borrow devices"))?;
         let root = enter_own_root().map_err(during("enter an own root"))?;
-        let null = make_null(root.as_fd()).map_err(during("make the null device"))?;
         for name in ["empty", "proc", "sys", "dev"] {
             rustix::fs::mkdirat(&root, name, Mode::from_raw_mode(0o755))
                 .map_err(during("make an empty directory"))?;
         }
+        match borrowed {
+            Some(borrowed) => borrowed.attach(root.as_fd()).map_err(during("attach devices"))?,
+            None => make_null(root.as_fd()).map_err(during("make the null device"))?,
+        }
+        let null = rustix::fs::openat(&root, "null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+            .map_err(during("open the null device"))?;
         let host_files = attach_files(root.as_fd(), files).map_err(during("attach host files"))?;
         let closed = MountAttrFlags::MOUNT_ATTR_RDONLY | NO_SET_ID | NO_EXECUTION;
         sys::set_mount_attributes(root.as_fd(), u64::from(closed.bits()))
             .map_err(during("close the root"))?;
         let (masked_files, masked_directories, read_only) =
-            present_paths().map_err(during("look at /proc and /sys"))?;
+            present_paths(borrows).map_err(during("look at /proc and /sys"))?;
         let held = rustix::thread::capabilities(None).map_err(during("read capabilities"))?;
         Ok(World {
             null,
-            host_network: setup.host_network,
+            network: setup.network,
+            host_network,
+            outlet: setup.outlet,
+            borrows,
             host_files,
             masked_files,
             masked_directories,
@@ -150,6 +174,16 @@ pub(crate) fn become_root(root: BorrowedFd<'_>) -> Result<(), Errno> {
     rustix::process::chdir("/")
 }
 
+/// Enters the engine's network, if it has one: what is cloned there can plug itself in. Gives the host's.
+fn enter_network(setup: &wire::Setup, files: &mut Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
+    let host = open("/proc/self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    if setup.outlet.is_some() {
+        let engine = files.pop().ok_or(Errno::BADMSG)?;
+        sys::enter_network(engine.as_fd())?;
+    }
+    Ok(host)
+}
+
 fn enter_own_root() -> Result<OwnedFd, Errno> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let root = new_mount("tmpfs", &[("mode", "755")], MountAttrFlags::empty())?;
@@ -158,12 +192,11 @@ fn enter_own_root() -> Result<OwnedFd, Errno> {
     Ok(root)
 }
 
-fn make_null(root: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+fn make_null(root: BorrowedFd<'_>) -> Result<(), Errno> {
     let (kind, mode) = (FileType::CharacterDevice, Mode::from_raw_mode(0o666));
     rustix::fs::mknodat(root, "null", kind, mode, makedev(1, 3))?;
     // What the file mode creation mask took away at `mknodat`.
-    rustix::fs::chmodat(root, "null", mode, AtFlags::empty())?;
-    rustix::fs::openat(root, "null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+    rustix::fs::chmodat(root, "null", mode, AtFlags::empty())
 }
 
 fn attach_files(root: BorrowedFd<'_>, files: Vec<OwnedFd>) -> Result<Vec<&'static str>, Errno> {
@@ -185,10 +218,13 @@ fn attach_files(root: BorrowedFd<'_>, files: Vec<OwnedFd>) -> Result<Vec<&'stati
 
 type Paths = Vec<(Area, &'static str)>;
 
-/// The paths of the lists above that this kernel has.
-fn present_paths() -> Result<(Paths, Paths, Vec<&'static str>), Errno> {
-    let proc = new_mount("proc", &[], MountAttrFlags::empty())?;
-    let sys = new_mount("sysfs", &[], MountAttrFlags::empty())?;
+/// The paths of the lists above that this kernel has. What was borrowed is in our root already.
+fn present_paths(borrows: bool) -> Result<(Paths, Paths, Vec<&'static str>), Errno> {
+    let look = |kind: &str, path: &str| match borrows {
+        true => open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()),
+        false => new_mount(kind, &[], MountAttrFlags::empty()),
+    };
+    let (proc, sys) = (look("proc", "/proc")?, look("sysfs", "/sys")?);
     let (mut files, mut directories) = (Vec::new(), Vec::new());
     for (area, path) in MASKED {
         let tree = if *area == Area::Proc { &proc } else { &sys };
@@ -199,6 +235,9 @@ fn present_paths() -> Result<(Paths, Paths, Vec<&'static str>), Errno> {
             FileType::Directory => directories.push((*area, *path)),
             _ => files.push((*area, *path)),
         }
+    }
+    if borrows {
+        directories.push((Area::Sys, BORROWED_GROUPS));
     }
     let present = |path: &&&str| rustix::fs::statat(&proc, **path, AtFlags::empty()).is_ok();
     let read_only = READ_ONLY.iter().filter(present).copied().collect();
@@ -216,5 +255,5 @@ fn bounded_capabilities() -> Vec<CapabilitySet> {
 
 /// How many files a [`wire::Setup`] may bring.
 pub(super) fn acceptable(descriptors: &[OwnedFd]) -> bool {
-    descriptors.len() <= packet::MAX_DESCRIPTORS.min(3)
+    descriptors.len() <= packet::MAX_DESCRIPTORS.min(4)
 }

@@ -116,7 +116,7 @@ pub(crate) async fn nothing_is_left_after_shutdown(fixture: &Fixture) {
     let running = tokio::spawn(async move { sandbox.run(spec, output).await });
     let mark = || !crate::fixture::processes_with("98764.25").is_empty();
     crate::fixture::eventually("the command is up", mark).await;
-    for sandbox in [&fixture.plain, &fixture.host, &fixture.limited] {
+    for sandbox in [&fixture.plain, &fixture.host, &fixture.limited, &fixture.bridged] {
         sandbox.shutdown().await;
     }
     let ended = running.await.unwrap();

@@ -1,5 +1,6 @@
 //! Sandboxes with different settings, a small root of busybox, and short ways to run something in them.
 
+use sandbox::network::{Bridge, Guard};
 use sandbox::{
     Error, Exit, Limits, MountPoint, Network, Output, Sandbox, Settings, Source, Spec, Stdin,
     Stream, User, Zygote,
@@ -27,13 +28,16 @@ pub(crate) struct Zygotes {
     plain: Zygote,
     host: Zygote,
     limited: Zygote,
+    bridged: Zygote,
+    guard: Guard,
 }
 
 impl Zygotes {
     /// To be called while there is only one thread.
     pub(crate) fn start() -> Zygotes {
         let start = || Zygote::start(&std::env::current_exe().unwrap(), &["zygote"]).unwrap();
-        Zygotes { plain: start(), host: start(), limited: start() }
+        let guard = Guard::start(&std::env::current_exe().unwrap(), &["guard"]).unwrap();
+        Zygotes { plain: start(), host: start(), limited: start(), bridged: start(), guard }
     }
 }
 
@@ -45,6 +49,8 @@ pub(crate) struct Fixture {
     pub(crate) host: Sandbox,
     /// No network, memory and pids limited.
     pub(crate) limited: Sandbox,
+    /// The engine's network.
+    pub(crate) bridged: Sandbox,
     pub(crate) root: PathBuf,
     pub(crate) cgroup_name: String,
     pub(crate) directory: tempfile::TempDir,
@@ -65,11 +71,18 @@ impl Fixture {
         };
         let limits = Limits { memory: Some(MEMORY), pids: Some(PIDS), cpus: Some(2.0) };
         let host = Settings { network: Network::Host, grace: LONG_GRACE, ..settings("host") };
+        let bridge = Bridge::open(None, zygotes.guard).unwrap();
+        let bridged = Settings { network: Network::Bridge, ..settings("bridged") };
         Fixture {
-            plain: Sandbox::new(zygotes.plain, settings("plain")).unwrap(),
-            host: Sandbox::new(zygotes.host, host).unwrap(),
-            limited: Sandbox::new(zygotes.limited, Settings { limits, ..settings("limited") })
-                .unwrap(),
+            bridged: Sandbox::new(zygotes.bridged, bridged, Some(bridge)).unwrap(),
+            plain: Sandbox::new(zygotes.plain, settings("plain"), None).unwrap(),
+            host: Sandbox::new(zygotes.host, host, None).unwrap(),
+            limited: Sandbox::new(
+                zygotes.limited,
+                Settings { limits, ..settings("limited") },
+                None,
+            )
+            .unwrap(),
             root,
             cgroup_name,
             directory,
@@ -110,9 +123,12 @@ pub(crate) fn spec_in(root: &Path, args: &[&str]) -> Spec {
         user: User::default(),
         init: true,
         all_capabilities: false,
+        network: None,
         stdin: Stdin::Empty,
         redirect_stdout: None,
         redirect_stderr: None,
+        filter: None,
+        terminal: None,
         keep: Box::new(()),
     }
 }

@@ -9,8 +9,11 @@ mod commands;
 mod fixture;
 mod isolation;
 mod lifetime;
+mod memory;
 mod mounts;
+mod network;
 mod streams;
+mod terminals;
 
 use fixture::{Fixture, Zygotes};
 use std::future::Future;
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         Some("zygote") => return ExitCode::from(sandbox::zygote_main() as u8),
+        Some("guard") => return ExitCode::from(sandbox::network::guard_main() as u8),
         Some("victim") => return lifetime::victim(&words[1..]),
         _ => {}
     }
@@ -52,9 +56,12 @@ async fn run_all(zygotes: Zygotes, filter: &str) -> usize {
     let mut cases: Vec<Case> = commands::cases();
     cases.extend(isolation::cases());
     cases.extend(mounts::cases());
+    cases.extend(memory::cases());
     cases.extend(streams::cases());
+    cases.extend(terminals::cases());
     cases.extend(lifetime::cases());
     cases.extend(cgroups::cases());
+    cases.extend(network::cases());
     let mut failed = 0;
     let mut passed = 0;
     for (name, case) in cases.into_iter().filter(|(name, _)| name.contains(filter)) {
