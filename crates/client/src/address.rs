@@ -1,27 +1,32 @@
 //! [`Address`]: which engine is meant.
 
 use crate::Error;
+use crate::route::{Certificates, Route, Ssh, Tcp};
 use config::paths::StateFiles;
 use std::path::PathBuf;
 
 /// Which engine is meant.
 #[derive(Clone, Debug)]
-pub enum Address {
+pub(crate) enum Address {
     /// The engine of a state folder, started when it does not run.
     Own(StateFiles),
-    /// An engine somebody else runs, on this socket. It is never started from here.
-    Socket(PathBuf),
+    /// An engine somebody else runs. It is never started from here, but for one behind ssh, which its
+    /// own machine starts.
+    Other(Route),
 }
 
 impl Address {
     /// Reads an address as `CITOOL_ENGINE` has it.
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-        match scheme {
-            "unix" if rest.starts_with('/') => Ok(Self::Socket(PathBuf::from(rest))),
-            "tcp" | "ssh" => Err(Error::AddressLater(scheme.to_owned())),
-            _ => Err(Error::BadAddress(text.to_owned())),
-        }
+    pub(crate) fn parse(text: &str, certificates: &Certificates) -> Result<Self, Error> {
+        let bad = || Error::BadAddress(text.to_owned());
+        let (scheme, rest) = text.split_once("://").ok_or_else(bad)?;
+        let route = match scheme {
+            "unix" if rest.starts_with('/') => Route::Socket(PathBuf::from(rest)),
+            "tcp" => Route::Tcp(Tcp::parse(rest, certificates)?.ok_or_else(bad)?),
+            "ssh" => Route::Ssh(Ssh::parse(rest).ok_or_else(bad)?),
+            _ => return Err(bad()),
+        };
+        Ok(Self::Other(route))
     }
 }
 
@@ -31,20 +36,41 @@ mod tests {
 
     #[test]
     fn addresses() {
-        let socket = |text: &str| match Address::parse(text) {
-            Ok(Address::Socket(path)) => path.to_string_lossy().into_owned(),
+        let read = |text: &str| match Address::parse(text, &Certificates::default()) {
+            Ok(Address::Other(route)) => route.to_string(),
             Ok(Address::Own(_)) => unreachable!("an address never names a state folder"),
             Err(error) => error.to_string(),
         };
-        for (text, expected) in [
-            ("unix:///run/ci-tool.sock", "/run/ci-tool.sock"),
-            ("unix://relative", "`unix://relative` is no address of an engine"),
-            ("/run/ci-tool.sock", "`/run/ci-tool.sock` is no address of an engine"),
-            ("http://x", "`http://x` is no address of an engine"),
-            ("tcp://host:1", "engines at `tcp://` addresses come later"),
-            ("ssh://host", "engines at `ssh://` addresses come later"),
+        for same in [
+            "unix:///run/ci-tool.sock",
+            "tcp://127.0.0.1:7433",
+            "tcp://[::1]:7433",
+            "tcp://localhost:7433",
+            "ssh://host",
+            "ssh://user@host",
+            "ssh://user@host:2222",
+            "ssh://user@[fe80::1]:2222",
         ] {
-            assert_eq!(socket(text), expected, "{text}");
+            assert_eq!(read(same), same);
         }
+        for bad in [
+            "unix://relative",
+            "/run/ci-tool.sock",
+            "http://x",
+            "tcp://host",
+            "tcp://:1",
+            "tcp://host:0",
+            "tcp://host:port",
+            "tcp://::1:7433",
+            "ssh://",
+            "ssh://@host",
+            "ssh://host:",
+            "ssh://host/path",
+            "ssh://-oProxyCommand=x",
+            "ssh://user@-host",
+        ] {
+            assert_eq!(read(bad), format!("`{bad}` is no address of an engine"));
+        }
+        assert_eq!(read("tcp://host:1"), "the engine at `tcp://host:1` needs certificates");
     }
 }

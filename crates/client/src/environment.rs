@@ -5,6 +5,8 @@
 
 use crate::files::Logins;
 use crate::own::GIVE_WAY_LIMIT;
+use crate::route::Certificates;
+use crate::secrets::EnvVariables;
 use config::paths::Variables;
 use protocol::env;
 use registry::Places;
@@ -19,6 +21,8 @@ pub struct ClientEnvironment {
     pub variables: Variables,
     /// Address of an engine to use instead of one's own; empty is none.
     pub engine: String,
+    /// What is shown to an engine on another machine.
+    pub certificates: Certificates,
     /// Port of a session to join; empty is none.
     pub session_port: String,
     /// Token of a session to join; empty is none.
@@ -35,6 +39,8 @@ pub struct ClientEnvironment {
     pub workdir: PathBuf,
     /// Where logins for registries are kept on this machine.
     pub logins: Logins,
+    /// All environment variables, for secrets that are in one; filled in by who reads them.
+    pub secrets: EnvVariables,
 }
 
 impl ClientEnvironment {
@@ -58,6 +64,11 @@ impl ClientEnvironment {
                 engine_config: path(env::ENGINE_CONFIG),
             },
             engine: text(env::ENGINE),
+            certificates: Certificates {
+                authorities: path(env::ENGINE_CA),
+                certificate: path(env::ENGINE_CERT),
+                key: path(env::ENGINE_KEY),
+            },
             session_port: text(env::SESSION_PORT),
             session_token: text(env::SESSION_TOKEN),
             log: text(env::LOG),
@@ -78,6 +89,7 @@ impl ClientEnvironment {
                 },
                 search_path: lookup("PATH").unwrap_or_default(),
             },
+            secrets: EnvVariables::default(),
         }
     }
 

@@ -11,9 +11,20 @@ pub enum Error {
     /// Not an address we know.
     #[error("`{0}` is no address of an engine")]
     BadAddress(String),
-    /// An address of a sort that is not built yet.
-    #[error("engines at `{0}://` addresses come later")]
-    AddressLater(String),
+    /// An engine that is not on this machine, and nothing to show to it.
+    #[error("the engine at `{0}` needs certificates")]
+    NoCertificates(String),
+    /// Certificates that are no use.
+    #[error(transparent)]
+    Certificates(#[from] link::tls::Error),
+    /// There is no way to an engine on another machine.
+    #[error("cannot reach the engine at `{engine}`: {reason}")]
+    Unreachable {
+        /// Its address.
+        engine: String,
+        /// Why not.
+        reason: String,
+    },
     /// No folder to keep state in.
     #[error(transparent)]
     NoHome(#[from] config::paths::NoHome),
@@ -80,6 +91,14 @@ pub enum Error {
         /// Where its log is.
         log_file: PathBuf,
     },
+    /// The engine cannot run on this machine as it is.
+    #[error("the engine cannot run: {reason}")]
+    Unfit {
+        /// Why not.
+        reason: String,
+        /// What would help.
+        hint: String,
+    },
     /// The engine does not answer.
     #[error("the engine did not answer within {seconds} s{}", with_log(.log))]
     Slow {
@@ -141,12 +160,21 @@ fn state_hint(error: &io::Error) -> Option<&'static str> {
 impl Error {
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::BadAddress(_) => "write it like `unix:///run/ci-tool.sock`".into(),
+            Self::BadAddress(_) => {
+                "write it like `unix:///run/ci-tool.sock`, `tcp://host:7433` or \
+                                    `ssh://user@host`"
+                    .into()
+            }
+            Self::NoCertificates(_) => {
+                "name the files with CITOOL_ENGINE_CA, CITOOL_ENGINE_CERT and CITOOL_ENGINE_KEY"
+                    .into()
+            }
             Self::SocketPathTooLong(_) => {
                 "choose a shorter path for the state folder with CITOOL_STATE_DIR".into()
             }
             Self::State { source, .. } => return state_hint(source).map(str::to_owned),
             Self::DiskFull(_) => state_hint(&io::ErrorKind::StorageFull.into())?.to_owned(),
+            Self::Unfit { hint, .. } => hint.clone(),
             Self::NewerState(_) => {
                 "use that version, or choose another folder with CITOOL_STATE_DIR".into()
             }
@@ -163,8 +191,10 @@ impl From<Error> for protocol::Error {
         let kind = match &error {
             Error::Refused(refusal) => return refusal.clone(),
             Error::OtherVersion(other) => return other.refusal.clone(),
-            Error::BadAddress(_) | Error::Join(_) | Error::NotInJoined(_) => ErrorKind::User,
-            Error::AddressLater(_) => ErrorKind::NotImplemented,
+            Error::BadAddress(_)
+            | Error::NoCertificates(_)
+            | Error::Join(_)
+            | Error::NotInJoined(_) => ErrorKind::User,
             Error::BadAnswer(_) => ErrorKind::Internal,
             _ => ErrorKind::Environment,
         };

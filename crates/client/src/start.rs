@@ -5,12 +5,14 @@
 //! lock file keeps ten clients from starting ten engines; the engine has a lock of its own, which
 //! settles it for good.
 
+use crate::Error;
+use crate::address::Address;
 use crate::connect::{Connection, dial};
 use crate::environment::ClientEnvironment;
-use crate::{Address, Error};
+use crate::route::Route;
 use config::paths::StateFiles;
 use protocol::env;
-use protocol::session::{NEWER_STATE_EXIT, Purpose, Welcome};
+use protocol::session::{CANNOT_RUN, HINT, NEWER_STATE_EXIT, Purpose, UNFIT_EXIT, Welcome};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -34,7 +36,7 @@ const LOG_LINES: usize = 12;
 /// The engine that the environment means.
 pub(crate) fn address(environment: &ClientEnvironment) -> Result<Address, Error> {
     if !environment.engine.is_empty() {
-        return Address::parse(&environment.engine);
+        return Address::parse(&environment.engine, &environment.certificates);
     }
     let state = environment.variables.state_dir(&environment.workdir)?;
     Ok(Address::Own(StateFiles::new(state)))
@@ -46,19 +48,32 @@ pub(crate) async fn dial_or_start(
     files: &StateFiles,
     purpose: Purpose,
 ) -> Result<(Connection, Welcome), Error> {
-    let socket = files.socket();
-    match dial(&socket, purpose.clone()).await {
+    let route = Route::Socket(files.socket());
+    let attempt = || {
+        let (route, purpose) = (route.clone(), purpose.clone());
+        async move { dial(&route, purpose).await }
+    };
+    attempt_or_start(environment, files, attempt).await
+}
+
+/// Makes an attempt at one's own engine, which is started when the attempt finds none.
+pub(crate) async fn attempt_or_start<T, F: Future<Output = Result<T, Error>>>(
+    environment: &ClientEnvironment,
+    files: &StateFiles,
+    attempt: impl Fn() -> F,
+) -> Result<T, Error> {
+    match attempt().await {
         Err(Error::Absent { .. } | Error::Gone(_)) => {}
         settled => return settled,
     }
     create_state_dir(files.dir())?;
     let _lock = lock_start(&files.start_lock()).await?;
     // Another client may have started it while we waited for the lock.
-    match dial(&socket, purpose.clone()).await {
+    match attempt().await {
         Err(Error::Absent { .. } | Error::Gone(_)) => {}
         settled => return settled,
     }
-    Starting::spawn(environment, files)?.dial(&socket, &purpose).await
+    Starting::spawn(environment, files)?.reach(attempt).await
 }
 
 fn create_state_dir(dir: &Path) -> Result<(), Error> {
@@ -111,17 +126,16 @@ impl Starting {
         Ok(Self { child, began: Instant::now(), state_dir, log_file, log_start })
     }
 
-    /// Dials until the engine answers or has ended.
-    async fn dial(
+    /// Makes attempts until the engine answers or has ended.
+    async fn reach<T, F: Future<Output = Result<T, Error>>>(
         mut self,
-        socket: &Path,
-        purpose: &Purpose,
-    ) -> Result<(Connection, Welcome), Error> {
+        attempt: impl Fn() -> F,
+    ) -> Result<T, Error> {
         loop {
             // Looked at before the dial: an engine that found another one running ends at once, and
             // the other one answers.
             let ended = self.child.try_wait().ok().flatten();
-            match dial(socket, purpose.clone()).await {
+            match attempt().await {
                 Err(Error::Absent { .. } | Error::Gone(_)) => {}
                 settled => return settled,
             }
@@ -130,6 +144,11 @@ impl Starting {
                     return Err(Error::NewerState(self.state_dir));
                 }
                 let log = self.log();
+                if status.code() == Some(UNFIT_EXIT)
+                    && let Some(unfit) = unfit(&log)
+                {
+                    return Err(unfit);
+                }
                 // An engine that finds no space finds none to write its reason to either.
                 if log.is_empty() && is_full(&self.state_dir) {
                     return Err(Error::DiskFull(self.state_dir));
@@ -162,6 +181,14 @@ impl Starting {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|l| (*l).to_owned()).collect()
     }
+}
+
+/// What an engine says that cannot run on this machine, from the end of its log.
+fn unfit(log: &[String]) -> Option<Error> {
+    let [.., reason, hint] = log else { return None };
+    let reason = reason.strip_prefix(CANNOT_RUN)?.to_owned();
+    let hint = hint.strip_prefix(HINT)?.to_owned();
+    Some(Error::Unfit { reason, hint })
 }
 
 fn is_full(dir: &Path) -> bool {

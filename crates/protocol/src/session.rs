@@ -30,6 +30,13 @@ pub const PARENT_SPAN_HEADER: &str = "x-ci-tool-parent-span";
 pub const MAX_BODY_BYTES: usize = 32 << 20;
 /// Exit code of an engine that found a state folder of a newer version and left it alone.
 pub const NEWER_STATE_EXIT: i32 = 93;
+/// Exit code of an engine that cannot run on this machine as it is. The last two lines of its log begin with
+/// [`CANNOT_RUN`] and [`HINT`].
+pub const UNFIT_EXIT: i32 = 94;
+/// What begins the line in which an engine says why it does not start.
+pub const CANNOT_RUN: &str = "the engine cannot run: ";
+/// What begins the line in which an engine says what would help.
+pub const HINT: &str = "hint: ";
 /// Longest accepted greeting line.
 pub const MAX_GREETING_BYTES: usize = 64 << 10;
 
@@ -51,9 +58,14 @@ pub enum Purpose {
     /// Opens a session and queries on it.
     Query(ClientSettings),
     /// Serves attachables for the session with this secret name.
+    #[serde(rename_all = "camelCase")]
     Attach {
         /// The name that [`Welcome`] gave.
         session: String,
+        /// Whether the client can hand open directories over, see [`Purpose::HandOver`]. One that
+        /// cannot is not asked to: on a slow link every question counts.
+        #[serde(default)]
+        hands_over: bool,
     },
     /// Hands one open directory to the session with this secret name: after the welcome the client
     /// sends one byte with one descriptor.
@@ -87,6 +99,8 @@ pub struct ClientSettings {
     pub labels: Vec<(String, String)>,
     /// Version of the API whose behaviour the client expects; empty means the newest.
     pub compat: String,
+    /// What runs on the client's terminal in a container whose command failed; empty is nothing.
+    pub interactive: Vec<String>,
 }
 
 /// The engine takes the client.

@@ -2,7 +2,9 @@
 //!
 //! Only to an engine that has no more rights than we have: one of the same user, and when that is
 //! root, only if we may pass over permissions as it can. So nothing is read or written that we could
-//! not have read or written. In all other cases we do the reading and writing ourselves, on the
+//! not have read or written. An engine in a user namespace is one of our user; what it may beyond that
+//! (files of the user that nobody may read, files of the user's further ids) the user may permit itself.
+//! In all other cases we do the reading and writing ourselves, on the
 //! stream.
 
 use super::write::Target;
@@ -82,12 +84,12 @@ fn owner() -> (u32, u32) {
 /// Sends an open directory to the engine. Says whether it did.
 async fn send(host: &HostPaths, directory: &OwnedFd, token: String) -> Result<bool, crate::Error> {
     let purpose = Purpose::HandOver { session: host.engine.session.clone(), token };
-    if !have_all_rights_of_our_user() {
+    if !host.engine.route.hands_over() || !have_all_rights_of_our_user() {
         return Ok(false);
     }
-    let (connection, _) = dial(&host.engine.socket, purpose).await?;
+    let (connection, _) = dial(&host.engine.route, purpose).await?;
     let lost = |error: io::Error| crate::Error::Lost(error.to_string());
-    let stream = connection.into_inner();
+    let Some(stream) = connection.into_inner().into_unix() else { return Ok(false) };
     if stream.peer_cred().map_err(lost)?.uid() != geteuid().as_raw() {
         return Ok(false);
     }

@@ -1,4 +1,5 @@
-//! What the client serves to the engine: the files of its host.
+//! What the client serves to the engine: the files of its host, and the way to its secrets, sockets
+//! and terminal.
 //!
 //! The engine asks on the session's second connection, in the words of `protocol::attach`. Paths are
 //! as the user typed them and are resolved here, against the client's working directory and home:
@@ -16,7 +17,11 @@ mod write;
 pub use login::Logins;
 
 use crate::connect::Connection;
+use crate::route::Route;
+use crate::secrets::{self, EnvVariables, Keeper};
 use crate::session::{Body, full};
+use crate::sockets;
+use crate::terminal::{self, Terminals};
 use bytes::Bytes;
 use futures::stream;
 use http::{Request, Response, StatusCode};
@@ -24,9 +29,10 @@ use http_body_util::{BodyExt, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::attach::{
-    FIND_UP_PATH, FindUpRequest, LOGIN_PATH, OPEN_PATH, READ_PATH, ReadRequest, WRITE_PATH,
+    CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest, LOGIN_PATH, OPEN_PATH, READ_PATH, ReadRequest,
+    SECRET_PATH, SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH, WRITE_PATH,
 };
 use protocol::session::ClientSettings;
 use protocol::{Error, ErrorKind};
@@ -45,17 +51,23 @@ const MAX_HEADER_BYTES: u32 = 64 << 10;
 /// Longest path and longest name the system takes.
 const MAX_PATH_BYTES: usize = 4095;
 const MAX_NAME_BYTES: usize = 255;
+/// Requests that may be on their way at once: every connection of a container to a socket is one.
+const MAX_REQUESTS: u32 = 1 << 16;
 /// Chunks of an answer that may wait to be sent.
 const WAITING_CHUNKS: usize = 4;
 
 /// How the engine that is served can be reached again, to hand a directory over.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine {
-    pub(crate) socket: PathBuf,
+    pub(crate) route: Route,
     /// Secret name of the session.
     pub(crate) session: String,
     /// Logins of this machine, which the engine may ask for.
     pub(crate) logins: Logins,
+    /// Variables that may hold secrets.
+    pub(crate) variables: EnvVariables,
+    /// The way to the user's terminal.
+    pub(crate) terminals: Terminals,
 }
 
 /// Serves the host's files on a greeted connection until the engine closes it.
@@ -65,8 +77,15 @@ pub(crate) async fn serve(connection: Connection, settings: &ClientSettings, eng
         let host = host.clone();
         async move { Ok::<_, Infallible>(answer(&host, request).await) }
     });
+    let remote = connection.get_ref().is_remote();
     let served = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(remote.then_some(link::KEEP_ALIVE_INTERVAL))
+        .keep_alive_timeout(link::KEEP_ALIVE_TIMEOUT)
+        .initial_stream_window_size(link::stream_window(remote))
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(MAX_HEADER_BYTES)
+        .max_concurrent_streams(MAX_REQUESTS)
         .serve_connection(TokioIo::new(connection), service)
         .await;
     if let Err(error) = served {
@@ -81,6 +100,9 @@ async fn answer(host: &Arc<HostPaths>, request: Request<Incoming>) -> Response<B
         OPEN_PATH => open(host, request).await,
         FIND_UP_PATH => find_up(host, request).await,
         LOGIN_PATH => find_login(host, request).await,
+        SECRET_PATH => read_secret(host, request).await,
+        SOCKET_PATH => connect(host, request).await,
+        TERMINAL_PATH => terminal::lend(&host.engine.terminals, request.into_body()).await,
         path => Err(Error::internal(format!("this client does not serve `{path}`"))),
     };
     answered.unwrap_or_else(|error| failure(&error))
@@ -115,6 +137,24 @@ async fn find_up(
 
 async fn find_login(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
     json(&login::find(&host.engine.logins, head(request).await?).await?)
+}
+
+async fn read_secret(
+    host: &HostPaths,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Error> {
+    let resolve = |typed: &str| host.resolve(typed);
+    let keeper =
+        Keeper { variables: &host.engine.variables, workdir: &host.workdir, resolve: &resolve };
+    let secret = secrets::read(keeper, head(request).await?).await?;
+    Ok(Response::new(full(secret.into())))
+}
+
+async fn connect(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    let header = request.headers().get(SOCKET_HEADER).map(|value| value.as_bytes());
+    let address = serde_json::from_slice(header.unwrap_or_default())
+        .map_err(|error| Error::internal(format!("a socket without a readable head: {error}")))?;
+    sockets::connect(&address, |typed| host.resolve(typed), request.into_body()).await
 }
 
 async fn head<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Error> {

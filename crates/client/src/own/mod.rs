@@ -16,6 +16,7 @@ mod version;
 
 use crate::connect::{Connection, end};
 use crate::environment::ClientEnvironment;
+use crate::route::Route;
 use crate::start::dial_or_start;
 use crate::{Error, Notices};
 use config::paths::StateFiles;
@@ -75,8 +76,8 @@ async fn gives_way(
     deadline: Instant,
     notices: &Notices,
 ) -> Result<bool, Error> {
-    let socket = files.socket();
-    let mut ending = std::pin::pin!(end(&socket, Purpose::Stop { force: false, when_idle: true }));
+    let route = Route::Socket(files.socket());
+    let mut ending = std::pin::pin!(end(&route, Purpose::Stop { force: false, when_idle: true }));
     let quietly = deadline.min(Instant::now() + QUIET_WAIT);
     let mut ended = timeout_at(quietly, &mut ending).await;
     if ended.is_err() && Instant::now() < deadline {

@@ -9,11 +9,13 @@ mod reply;
 mod requests;
 
 pub use events::Events;
+use requests::lost;
 pub(crate) use requests::{Body, Requests, empty, full};
 
 use crate::connect::{Connection, dial};
-use crate::files::{self, Logins};
+use crate::files;
 use crate::task::{Spawned, Task};
+use crate::terminal::Terminals;
 use crate::{Error, Notices};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -25,7 +27,6 @@ use protocol::session::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
 
 /// What a session is to be like.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,10 @@ pub struct SessionOptions {
     pub compat: String,
     /// Where words for the user go while the engine is reached.
     pub notices: Notices,
+    /// What runs on the terminal in a container whose command failed; empty is nothing.
+    pub interactive: Vec<String>,
+    /// The way to the user's terminal, for who has one to lend.
+    pub terminals: Terminals,
 }
 
 /// An open session.
@@ -56,13 +61,13 @@ impl Session {
         connection: Connection,
         welcome: Welcome,
         settings: ClientSettings,
-        (socket, logins): (PathBuf, Logins),
+        engine: files::Engine,
     ) -> Result<Self, Error> {
         let (requests, connection) = Requests::over(connection).await?;
-        let engine = files::Engine { socket, session: welcome.session, logins };
-        let purpose = Purpose::Attach { session: engine.session.clone() };
+        let hands_over = engine.route.hands_over();
+        let purpose = Purpose::Attach { session: engine.session.clone(), hands_over };
         let attachables = Task::spawn(async move {
-            match dial(&engine.socket, purpose).await {
+            match dial(&engine.route, purpose).await {
                 Ok((connection, _)) => files::serve(connection, &settings, engine).await,
                 Err(error) => tracing::warn!(%error, "cannot serve files to the engine"),
             }
@@ -177,6 +182,6 @@ impl Session {
 }
 
 async fn collect(body: hyper::body::Incoming) -> Result<Bytes, Error> {
-    let whole = body.collect().await.map_err(|error| Error::Lost(error.to_string()))?;
+    let whole = body.collect().await.map_err(|error| lost(&error))?;
     Ok(whole.to_bytes())
 }

@@ -12,17 +12,13 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::rt::Executor;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
 /// Body of a request: anything that gives bytes.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
-/// How much may be on its way on one stream and on a whole connection. Large enough for the files
-/// and answers of a local socket, small enough that a thousand streams cost little.
-const STREAM_WINDOW: u32 = 1 << 20;
-const CONNECTION_WINDOW: u32 = 4 << 20;
 /// Requests that may be given up at once before their late answers are taken for a fault.
 const MANY_RESETS: usize = 1 << 14;
 
@@ -34,6 +30,19 @@ pub(crate) fn empty() -> Body {
 /// A body of these bytes.
 pub(crate) fn full(bytes: Bytes) -> Body {
     Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// The connection to the engine is of no more use.
+pub(super) fn lost(error: &hyper::Error) -> Error {
+    if error.is_timeout() {
+        return Error::Lost("it does not answer any more".to_owned());
+    }
+    // The innermost cause is the one that a user can do something about.
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    Error::Lost(cause.to_string())
 }
 
 /// Sends requests of one session; cheap to clone.
@@ -57,13 +66,18 @@ impl Requests {
     /// Speaks HTTP/2 over a greeted connection, which lives as long as what it spawned.
     pub(crate) async fn over(connection: Connection) -> Result<(Self, Spawned), Error> {
         let spawner = Spawner::default();
+        let remote = connection.get_ref().is_remote();
         let (sender, driver) = http2::Builder::new(spawner.clone())
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+            .timer(TokioTimer::new())
+            .keep_alive_interval(remote.then_some(link::KEEP_ALIVE_INTERVAL))
+            .keep_alive_timeout(link::KEEP_ALIVE_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .initial_stream_window_size(link::stream_window(remote))
+            .initial_connection_window_size(link::connection_window(remote))
             .max_concurrent_reset_streams(MANY_RESETS)
             .handshake(TokioIo::new(connection))
             .await
-            .map_err(|error| Error::Lost(error.to_string()))?;
+            .map_err(|error| lost(&error))?;
         spawner.execute(async move {
             if let Err(error) = driver.await {
                 tracing::debug!(%error, "the connection to the engine broke");
@@ -81,7 +95,7 @@ impl Requests {
     /// Sends a request. Dropping the future or the answer's body tells the other side that nobody
     /// waits any more.
     pub(crate) async fn send(&self, request: Request<Body>) -> Result<Response<Incoming>, Error> {
-        let lost = |error: hyper::Error| Error::Lost(error.to_string());
+        let lost = |error: hyper::Error| lost(&error);
         match &self.0 {
             Route::Engine(sender) => {
                 let mut sender = sender.clone();

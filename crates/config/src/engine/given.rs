@@ -4,6 +4,7 @@ use super::keys::Key;
 use super::space::Amount;
 use super::{Error, Network};
 use crate::quantity::{QuantityError, parse_duration, parse_size};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::Value;
@@ -73,10 +74,41 @@ impl<'a> Given<'a> {
 
     pub(super) fn network(&self) -> Result<Network, Error> {
         match self.text()? {
+            "bridge" => Ok(Network::Bridge),
             "none" => Ok(Network::None),
             "host" => Ok(Network::Host),
-            other => Err(self.bad(&format!("`{other}` is neither `none` nor `host`"))),
+            other => Err(self.bad(&format!("`{other}` is none of `bridge`, `none` and `host`"))),
         }
+    }
+
+    /// A private range of addresses that containers fit into.
+    pub(super) fn subnet(&self) -> Result<(Ipv4Addr, u8), Error> {
+        let text = self.text()?;
+        let parts = text.split_once('/');
+        let read = |(first, prefix): (&str, &str)| {
+            Some((first.parse::<Ipv4Addr>().ok()?, prefix.parse::<u8>().ok()?))
+        };
+        let parts = parts.and_then(read);
+        let Some((first, prefix)) = parts.filter(|(_, prefix)| (8..=24).contains(prefix)) else {
+            return Err(self.bad(&format!("`{text}` is no range such as `10.50.0.0/16`")));
+        };
+        let last = u32::from(first) | (u32::MAX >> prefix);
+        if u32::from(first).trailing_zeros() < u32::from(32 - prefix) {
+            return Err(
+                self.bad(&format!("`{first}` is not the first address of a range of /{prefix}"))
+            );
+        }
+        if !first.is_private() || !Ipv4Addr::from(last).is_private() {
+            return Err(self.bad(&format!("`{text}` is not for private use")));
+        }
+        Ok((first, prefix))
+    }
+
+    /// An address and a port to listen on.
+    pub(super) fn listen(&self) -> Result<SocketAddr, Error> {
+        let text = self.text()?;
+        let address = text.strip_prefix("tcp://").and_then(|address| address.parse().ok());
+        address.ok_or_else(|| self.bad(&format!("`{text}` is not like `tcp://0.0.0.0:7433`")))
     }
 
     /// An archive: a URL or a directory.

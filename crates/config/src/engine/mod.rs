@@ -17,6 +17,7 @@ pub use space::{Amount, Space};
 
 use given::Given;
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::Table;
@@ -30,6 +31,20 @@ pub struct Engine {
     pub grace: Duration,
     /// What network commands see.
     pub network: Network,
+    /// First address and length of the prefix of the containers' addresses; none has one found.
+    pub subnet: Option<(Ipv4Addr, u8)>,
+    /// Certificates that commands trust besides those of their image; none is the machine's own.
+    pub ca_certificates: Option<PathBuf>,
+    /// Where the engine listens for other machines; none is nowhere.
+    pub listen: Option<SocketAddr>,
+    /// The engine's certificate.
+    pub tls_cert: Option<PathBuf>,
+    /// The key of that certificate.
+    pub tls_key: Option<PathBuf>,
+    /// Who signs certificates of clients.
+    pub tls_client_ca: Option<PathBuf>,
+    /// Whether the engine listens without certificates.
+    pub listen_plain: bool,
     /// Most memory of one command, in bytes.
     pub memory_limit: Option<u64>,
     /// Most processes of one command.
@@ -67,6 +82,8 @@ pub struct Engine {
 /// What network commands see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
+    /// The engine's own, with a way out.
+    Bridge,
     /// Loopback only.
     None,
     /// The host's own.
@@ -112,7 +129,14 @@ impl Default for Engine {
         Self {
             idle_timeout: Duration::from_secs(600),
             grace: Duration::from_secs(10),
-            network: Network::None,
+            network: Network::Bridge,
+            subnet: None,
+            ca_certificates: None,
+            listen: None,
+            tls_cert: None,
+            tls_key: None,
+            tls_client_ca: None,
+            listen_plain: false,
             memory_limit: None,
             pids_limit: None,
             cpu_limit: None,
@@ -154,6 +178,13 @@ fn set(engine: &mut Engine, given: &Given<'_>) -> Result<(), Error> {
         "idle-timeout" => engine.idle_timeout = given.duration()?,
         "grace" => engine.grace = given.duration()?,
         "network" => engine.network = given.network()?,
+        "subnet" => engine.subnet = Some(given.subnet()?),
+        "ca-certificates" => engine.ca_certificates = Some(given.path()?),
+        "listen" => engine.listen = Some(given.listen()?),
+        "tls-cert" => engine.tls_cert = Some(given.path()?),
+        "tls-key" => engine.tls_key = Some(given.path()?),
+        "tls-client-ca" => engine.tls_client_ca = Some(given.path()?),
+        "listen-plain" => engine.listen_plain = given.flag()?,
         "memory-limit" => engine.memory_limit = Some(given.size()?),
         "pids-limit" => engine.pids_limit = Some(given.count()?),
         "cpu-limit" => engine.cpu_limit = Some(given.processors()?),

@@ -23,6 +23,13 @@ fn every_key_is_set() {
         idle-timeout = "1m"
         grace = "500ms"
         network = "host"
+        subnet = "172.20.0.0/16"
+        ca-certificates = "/own.pem"
+        listen = "tcp://[::]:7433"
+        tls-cert = "/c.pem"
+        tls-key = "/k.pem"
+        tls-client-ca = "/clients.pem"
+        listen-plain = true
         memory-limit = "2GiB"
         pids-limit = 100
         cpu-limit = 1.5
@@ -67,6 +74,13 @@ fn every_key_is_set() {
         idle_timeout: Duration::from_secs(60),
         grace: Duration::from_millis(500),
         network: Network::Host,
+        subnet: Some((Ipv4Addr::new(172, 20, 0, 0), 16)),
+        ca_certificates: Some("/own.pem".into()),
+        listen: Some("[::]:7433".parse().unwrap()),
+        tls_cert: Some("/c.pem".into()),
+        tls_key: Some("/k.pem".into()),
+        tls_client_ca: Some("/clients.pem".into()),
+        listen_plain: true,
         memory_limit: Some(2 << 30),
         pids_limit: Some(100),
         cpu_limit: Some(1.5),
@@ -95,7 +109,16 @@ fn what_is_wrong_is_named() {
             "key `idle-timeout` wants a duration such as `\"10m\"`, not a whole number",
         ),
         ("idle-timeout = \"10\"", "key `idle-timeout`: `10` is no duration"),
-        ("network = \"bridge\"", "key `network`: `bridge` is neither `none` nor `host`"),
+        ("network = \"cni\"", "key `network`: `cni` is none of `bridge`, `none` and `host`"),
+        ("subnet = \"10.0.0.0\"", "key `subnet`: `10.0.0.0` is no range such as `10.50.0.0/16`"),
+        ("subnet = \"10.0.0.0/28\"", "key `subnet`: `10.0.0.0/28` is no range such as"),
+        (
+            "subnet = \"10.1.1.0/16\"",
+            "key `subnet`: `10.1.1.0` is not the first address of a range",
+        ),
+        ("subnet = \"9.0.0.0/16\"", "key `subnet`: `9.0.0.0/16` is not for private use"),
+        ("listen = \"0.0.0.0:1\"", "key `listen`: `0.0.0.0:1` is not like `tcp://0.0.0.0:7433`"),
+        ("listen = \"tcp://host\"", "key `listen`: `tcp://host` is not like"),
         ("network = true", "key `network` wants one of its words, in quotes, not true or false"),
         ("memory-limit = \"0B\"", "key `memory-limit`: must be more than nothing"),
         ("memory-limit = \"lots\"", "key `memory-limit`: `lots` is no size"),
@@ -171,7 +194,7 @@ fn the_reference_page_has_a_row_for_every_key() {
         assert!(page.contains(&format!("| `{}` |", key.name)), "{}", key.name);
         assert!(!key.doc.is_empty() && key.doc.ends_with('.'), "{}", key.name);
     }
-    assert!(page.contains("| `network` | `none` or `host` | `none` |"));
+    assert!(page.contains("| `network` | `bridge` or `none` or `host` | `bridge` |"));
     assert!(page.contains("| `pids-limit` | whole number | none |"));
 }
 

@@ -2,14 +2,17 @@
 //!
 //! Every request is an HTTP/2 `POST` with a JSON head. File contents travel as frames: one byte of
 //! [`FrameKind`], four bytes of little-endian length, then that many bytes. A client on the engine's
-//! own machine hands over open directories instead. Secrets, sockets, terminals, prompts and git
-//! credentials will be further paths beside these.
+//! own machine hands over open directories instead. A connection to a socket is a stream of bytes both
+//! ways, and so is a terminal. Prompts and git credentials will be further paths beside these.
 
 mod frame;
 mod handover;
 mod login;
 mod name;
 mod read;
+mod secret;
+mod socket;
+mod terminal;
 mod write;
 
 pub use frame::{FrameDecoder, FrameError, FrameKind, MAX_FRAME_BYTES, frame};
@@ -17,6 +20,9 @@ pub use handover::{IgnoreFile, OpenFor, OpenReply, OpenRequest};
 pub use login::{Login, LoginReply, LoginRequest};
 pub use name::Name;
 pub use read::{Entry, EntryKind, FindUpReply, FindUpRequest, ReadRequest};
+pub use secret::{MAX_SECRET_BYTES, SecretRequest};
+pub use socket::SocketAddress;
+pub use terminal::{TerminalDecoder, TerminalInput, UnknownInput};
 pub use write::{WriteReply, WriteRequest, Writing};
 
 /// `POST` a [`ReadRequest`]: the answer is a stream of frames.
@@ -31,3 +37,30 @@ pub const OPEN_PATH: &str = "/files/open";
 pub const LOGIN_PATH: &str = "/logins/find";
 /// Header that carries the JSON of a [`WriteRequest`], percent-encoding nothing: JSON is ASCII here.
 pub const WRITE_HEADER: &str = "x-ci-tool-write";
+/// `POST` a [`SecretRequest`]: the answer is the bytes of the secret.
+pub const SECRET_PATH: &str = "/secrets/read";
+/// `POST` bytes for a socket after its [`SocketAddress`] in a header: the answer is bytes from it.
+pub const SOCKET_PATH: &str = "/sockets/connect";
+/// Header that carries the JSON of a [`SocketAddress`].
+pub const SOCKET_HEADER: &str = "x-ci-tool-socket";
+/// `POST` bytes to show on the user's terminal: the answer is [`TerminalInput`].
+pub const TERMINAL_PATH: &str = "/terminals/lend";
+/// How much may be on its way on the whole connection that a client serves. What comes from a socket
+/// that a command does not read stays on its way: with less, a few of those would hold up everything.
+pub const CONNECTION_WINDOW: u32 = 1 << 30;
+
+/// JSON with everything beyond ASCII escaped, so that a header can carry it.
+fn ascii_json(value: &impl serde::Serialize) -> String {
+    let json = serde_json::to_string(value).expect("plain data has a JSON form");
+    let mut header = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character.is_ascii() {
+            header.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            header.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    header
+}

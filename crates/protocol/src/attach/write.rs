@@ -33,18 +33,7 @@ pub enum Writing {
 impl WriteRequest {
     /// The value of [`super::WRITE_HEADER`]: JSON with everything beyond ASCII escaped.
     pub fn to_header(&self) -> String {
-        let json = serde_json::to_string(self).expect("plain data has a JSON form");
-        let mut header = String::with_capacity(json.len());
-        for character in json.chars() {
-            if character.is_ascii() {
-                header.push(character);
-                continue;
-            }
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                header.push_str(&format!("\\u{unit:04x}"));
-            }
-        }
-        header
+        super::ascii_json(self)
     }
 }
 

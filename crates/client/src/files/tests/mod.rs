@@ -1,6 +1,9 @@
 //! The files a client serves, asked for as an engine asks: over HTTP/2 on a socket pair.
 
+mod attached;
+mod fuzz;
 mod handover;
+mod terminal;
 mod write;
 
 use super::*;
@@ -26,6 +29,11 @@ struct Served {
 
 impl Served {
     async fn new() -> Self {
+        Self::lending(Terminals::default()).await
+    }
+
+    /// One with a way to a terminal.
+    async fn lending(terminals: Terminals) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (work, home) = (dir.path().join("work"), dir.path().join("home"));
         fs::create_dir(&work).unwrap();
@@ -37,12 +45,16 @@ impl Served {
         };
         let (ours, theirs) = UnixStream::pair().unwrap();
         let engine = Engine {
-            socket: dir.path().join("engine.sock"),
+            route: Route::Socket(dir.path().join("engine.sock")),
             session: "session".into(),
             logins: Logins::default(),
+            variables: EnvVariables::default(),
+            terminals,
         };
         let server =
-            Task::spawn(async move { serve(BufReader::new(theirs), &settings, engine).await });
+            Task::spawn(
+                async move { serve(BufReader::new(theirs.into()), &settings, engine).await },
+            );
         let (sender, driver) =
             http2_client::handshake(TokioExecutor::new(), TokioIo::new(ours)).await.unwrap();
         let driver = Task::spawn(async move { driver.await.unwrap() });
