@@ -5,6 +5,7 @@
 //! of the caller's machine from [`host::Host`]. This crate opens no host path and reads no
 //! environment: both reach it through those two.
 
+mod address;
 mod cache_volume;
 mod container;
 pub mod debian;
@@ -27,6 +28,8 @@ mod scalars;
 mod secret;
 mod service;
 mod services;
+mod socket;
+mod surroundings;
 mod tree;
 
 pub use cache_volume::Turns;
@@ -35,6 +38,7 @@ pub use directory::Directory;
 pub use engine::Connected;
 pub use file::File;
 pub use services::{Observable, Services, Slots};
+pub use surroundings::{BUNDLE, Certificates, Surroundings};
 
 /// The whole schema: every field that published clients know, built or not. It is authoritative for
 /// types and defaults until each op has replaced its field; installing an op checks it against this.
@@ -49,6 +53,8 @@ pub fn install(builder: &mut graph::Builder) {
     host::install(builder);
     cache_volume::install(builder);
     secret::install(builder);
+    socket::install(builder);
+    address::install(builder);
     engine::install(builder);
     entries::install(builder);
     // `GitRepository.commit` made a reference before it made a commit; clients of both times ask.

@@ -3,6 +3,7 @@
 use crate::cache_volume::Turns;
 use crate::debian::Assembler;
 use crate::image::Images;
+use crate::surroundings::Surroundings;
 use protocol::Error;
 use sandbox::Sandbox;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,6 +27,8 @@ pub struct Services {
     pub slots: Slots,
     /// What of the engine's settings a command can observe; part of every action.
     pub observable: Observable,
+    /// What a command gets of the machine beyond that; part of no action.
+    pub surroundings: Surroundings,
 }
 
 /// Settings of the engine that a command can observe, and that so belong to its cache key.

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     let role: Vec<&str> = words.iter().take(2).filter_map(|word| word.to_str()).collect();
     match role[..] {
         ["engine", "zygote"] => exit_code(engine::zygote_main()),
+        ["engine", "guard"] => exit_code(engine::guard_main()),
         ["engine", "serve"] => match settings(&words[2..]) {
             Ok(settings) => exit_code(engine::serve(settings)),
             Err(message) => ExitCode::from(cli::fail(&message)),
@@ -54,13 +55,22 @@ fn settings(words: &[OsString]) -> Result<Settings, String> {
     };
     let log = log.or(Some(client.log)).filter(|filter| !filter.is_empty());
     let leave_others = client.leave_old_engine;
-    Ok(Settings { state_dir, config, log, leave_others, program: client.program })
+    let program = client.program;
+    Ok(Settings { state_dir, config, log, leave_others, program, proxies: proxies() })
+}
+
+/// The machine's proxies. What is not text is no address of one.
+fn proxies() -> Vec<(String, String)> {
+    let value = |name: &&str| Some(((*name).to_owned(), lookup(name)?.into_string().ok()?));
+    protocol::env::PROXIES.iter().filter_map(value).filter(|(_, value)| !value.is_empty()).collect()
 }
 
 fn environment() -> Environment {
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("ci-tool"));
     let current_dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-    Environment::from_lookup(&lookup, program, current_dir, BUILD)
+    let mut environment = Environment::from_lookup(&lookup, program, current_dir, BUILD);
+    environment.client.secrets = std::env::vars_os().collect();
+    environment
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where the environment is read")]

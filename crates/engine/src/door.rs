@@ -1,18 +1,22 @@
 //! [`Door`]: takes connections, greets them, and gives each to whom it belongs.
 //!
 //! Only the user who runs the engine, and root, come in: the socket is private, and the kernel is
-//! asked who is at the other end. The door stands open until it is told to close, until a client asks
+//! asked who is at the other end. To an engine in a user namespace its own user is root, and the
+//! machine's root is nobody it knows. From other machines come in who show a certificate
+//! ([`crate::remote`]). The door stands open until it is told to close, until a client asks
 //! the engine to end, or until nobody has been there for the idle time.
 
 use crate::backend::Backend;
 use crate::greeting::{self, Connection};
+use crate::remote::{Knock, Remote};
 use crate::session::{Body, Receiving, Session};
 use crate::sessions::Sessions;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use link::Stream;
 use protocol::session::{ClientSettings, EngineStatus, Purpose};
 use protocol::{Error, VERSION};
 use std::convert::Infallible;
@@ -21,7 +25,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -30,9 +34,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Streams that one client may have open or give up at a time. Clients are the engine's own user, so
 /// this guards against defects, not against attacks.
 const MANY_STREAMS: u32 = 1 << 20;
-/// How much may be on its way on one stream and on a whole connection.
-const STREAM_WINDOW: u32 = 1 << 20;
-const CONNECTION_WINDOW: u32 = 4 << 20;
 
 /// Why a door closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,45 @@ pub struct Door {
     farewells: Mutex<Vec<Connection>>,
     /// What the next user is to be told.
     notices: Mutex<Vec<String>>,
+}
+
+/// Where connections come from: the socket, and other machines where the settings say so.
+pub struct Listeners {
+    socket: UnixListener,
+    remote: Option<Remote>,
+}
+
+impl Listeners {
+    /// Both ways in.
+    pub(crate) fn new(socket: UnixListener, remote: Option<Remote>) -> Self {
+        Self { socket, remote }
+    }
+
+    /// The next connection.
+    async fn accept(&self) -> io::Result<Arrival> {
+        let remote = async {
+            match &self.remote {
+                Some(remote) => remote.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            accepted = self.socket.accept() => Ok(Arrival::Local(accepted?.0.into())),
+            knock = remote => Ok(Arrival::Remote(knock?)),
+        }
+    }
+}
+
+impl From<UnixListener> for Listeners {
+    fn from(socket: UnixListener) -> Self {
+        Self { socket, remote: None }
+    }
+}
+
+/// Somebody who has come.
+enum Arrival {
+    Local(Stream),
+    Remote(Knock),
 }
 
 impl Door {
@@ -83,17 +123,19 @@ impl Door {
 
     /// Takes connections until the engine is to end. When this returns or is dropped, every session
     /// is over and what ran for it is cancelled.
-    pub async fn serve(self: &Arc<Self>, listener: UnixListener) -> Ended {
+    pub async fn serve(self: &Arc<Self>, listeners: impl Into<Listeners>) -> Ended {
+        let listeners = listeners.into();
         let mut connections = JoinSet::new();
         let mut idle = pin!(self.idle());
         loop {
             tokio::select! {
-                () = &mut idle => return Ended::Idle,
+                // Nobody starts an engine on another machine when it is needed.
+                () = &mut idle, if listeners.remote.is_none() => return Ended::Idle,
                 () = self.asked_to_end.notified() => return Ended::Asked,
                 Some(_) = connections.join_next() => {}
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        connections.spawn(self.clone().connection(stream));
+                accepted = listeners.accept() => match accepted {
+                    Ok(arrival) => {
+                        connections.spawn(self.clone().connection(arrival));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot take a connection");
@@ -158,23 +200,37 @@ impl Door {
         }
     }
 
-    async fn connection(self: Arc<Self>, stream: UnixStream) {
-        if let Err(error) = self.greet(stream).await {
+    async fn connection(self: Arc<Self>, arrival: Arrival) {
+        let stream = match arrival {
+            Arrival::Local(stream) => Ok(stream),
+            Arrival::Remote(knock) => knock.let_in().await,
+        };
+        let served = match stream {
+            Ok(stream) => self.greet(stream).await,
+            Err(error) => return tracing::info!(%error, "a client was not let in"),
+        };
+        if let Err(error) = served {
             tracing::debug!(%error, "a connection broke");
         }
     }
 
-    async fn greet(self: &Arc<Self>, stream: UnixStream) -> io::Result<()> {
-        let uid = stream.peer_cred()?.uid();
+    async fn greet(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
+        let uid = stream.as_unix().map(|socket| socket.peer_cred()).transpose()?;
+        let uid = uid.map(|peer| peer.uid());
         let mut connection = BufReader::new(stream);
-        if uid != 0 && uid != rustix::process::geteuid().as_raw() {
+        if let Some(uid) = uid
+            && uid != 0
+            && uid != rustix::process::geteuid().as_raw()
+        {
             let reason = Error::user(format!("this engine is not for user {uid}"));
             return greeting::refuse(&mut connection, reason).await;
         }
         match greeting::read(&mut connection).await? {
             Err(reason) => greeting::refuse(&mut connection, reason).await,
             Ok(Purpose::Query(settings)) => self.query(connection, settings).await,
-            Ok(Purpose::Attach { session }) => self.attach(connection, &session).await,
+            Ok(Purpose::Attach { session, hands_over }) => {
+                self.attach(connection, &session, hands_over).await
+            }
             Ok(Purpose::HandOver { session, token }) => {
                 self.hand_over(connection, &session, &token).await
             }
@@ -206,10 +262,14 @@ impl Door {
             let session = answering.clone();
             async move { Ok::<Response<Body>, Infallible>(session.answer(request).await) }
         });
+        let remote = connection.get_ref().is_remote();
         let mut served = pin!(
             http2::Builder::new(TokioExecutor::new())
-                .initial_stream_window_size(STREAM_WINDOW)
-                .initial_connection_window_size(CONNECTION_WINDOW)
+                .timer(TokioTimer::new())
+                .keep_alive_interval(remote.then_some(link::KEEP_ALIVE_INTERVAL))
+                .keep_alive_timeout(link::KEEP_ALIVE_TIMEOUT)
+                .initial_stream_window_size(link::stream_window(remote))
+                .initial_connection_window_size(link::connection_window(remote))
                 .max_concurrent_streams(MANY_STREAMS)
                 .max_pending_accept_reset_streams(MANY_STREAMS as usize)
                 .serve_connection(TokioIo::new(connection), service)
@@ -226,13 +286,18 @@ impl Door {
     }
 
     /// A session's second connection, on which we ask.
-    async fn attach(&self, mut connection: Connection, name: &str) -> io::Result<()> {
+    async fn attach(
+        &self,
+        mut connection: Connection,
+        name: &str,
+        hands_over: bool,
+    ) -> io::Result<()> {
         let Some(session) = self.sessions.find(name) else {
             let reason = Error::user("there is no such session");
             return greeting::refuse(&mut connection, reason).await;
         };
         greeting::welcome(&mut connection, name).await?;
-        session.host().serve(connection).await
+        session.host().serve(connection, hands_over).await
     }
 
     /// A connection that brings one open directory of a session's client.

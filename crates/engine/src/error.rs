@@ -57,6 +57,14 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// The machine lacks something, and there is a way out.
+    #[error("{reason}")]
+    Unfit {
+        /// What it lacks.
+        reason: String,
+        /// The way out.
+        hint: String,
+    },
 }
 
 impl Error {
@@ -74,6 +82,26 @@ impl Error {
                 source = cause.source();
             }
             Self::Part { part, reason }
+        }
+    }
+
+    /// A part of the engine cannot be made, and there may be a way out.
+    pub(crate) fn unfit(
+        part: &'static str,
+        error: &dyn std::error::Error,
+        hint: Option<impl Into<String>>,
+    ) -> Self {
+        match (Self::part(part)(error), hint) {
+            (Self::Part { reason, .. }, Some(hint)) => Self::Unfit { reason, hint: hint.into() },
+            (plain, _) => plain,
+        }
+    }
+
+    /// The way out, where there is one.
+    pub(crate) fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Unfit { hint, .. } => Some(hint),
+            _ => None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! A client of another version is told so in a way it can show: it may not be able to read anything
 //! else of ours. To be ended is all that a client of any version may ask.
 
+use link::Stream;
 use protocol::session::{
     EngineVersion, Greeting, Hello, MAX_GREETING_BYTES, Purpose, Refusal, Welcome,
 };
@@ -11,13 +12,12 @@ use serde::Deserialize;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
 
 /// How long a client may take to greet.
 const GREETING_TIME: Duration = Duration::from_secs(10);
 
 /// A connection whose greeting has been read. The buffer may hold the first bytes of what follows.
-pub(crate) type Connection = BufReader<UnixStream>;
+pub(crate) type Connection = BufReader<Stream>;
 
 /// Reads a hello; the error is to be sent as a refusal.
 pub(crate) async fn read(connection: &mut Connection) -> io::Result<Result<Purpose, Refusal>> {
@@ -57,7 +57,8 @@ pub(crate) async fn refuse(
 async fn send(connection: &mut Connection, greeting: &Greeting) -> io::Result<()> {
     let mut line = serde_json::to_vec(greeting)?;
     line.push(b'\n');
-    connection.write_all(&line).await
+    connection.write_all(&line).await?;
+    connection.flush().await
 }
 
 /// The part of a hello that every version has.

@@ -3,11 +3,13 @@
 //!
 //! [`serve`] is the whole life of an engine, from the lock on its state folder to the last flush. It
 //! makes a [`Backend`] (`wiring`) and opens a [`Door`] on it. A connection at the door is greeted and
-//! becomes a session's own (queries come in) or its second one (the engine asks for files). Two roles
+//! becomes a session's own (queries come in) or its second one (the engine asks for files). Three roles
 //! of the program end up in this crate: `engine serve` in [`serve`], `engine zygote` in
-//! [`zygote_main`].
+//! [`zygote_main`], `engine guard` in [`guard_main`].
 
+mod attendants;
 mod backend;
+mod certificates;
 mod door;
 mod error;
 mod greeting;
@@ -15,16 +17,20 @@ mod key;
 mod lock;
 mod log;
 mod memo;
+mod network;
 mod predecessors;
 mod registries;
+mod remote;
 mod serve;
 mod session;
 mod sessions;
 mod wiring;
 
 pub use backend::Backend;
-pub use door::{Door, Ended};
+pub use door::{Door, Ended, Listeners};
 pub use error::Error;
 pub use memo::StoredMemo;
+pub use remote::Remote;
+pub use sandbox::network::guard_main;
 pub use sandbox::zygote_main;
 pub use serve::{Settings, serve};

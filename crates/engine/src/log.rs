@@ -2,14 +2,15 @@
 //!
 //! `engine.log` is written to, `engine.log.1` is the one before. Whoever starts an engine points its
 //! standard error at the same file, so that a panic is found beside what led to it; that is why the
-//! standard error follows when the file is turned over.
+//! standard error follows when the file is turned over. Secrets of open sessions are taken out of every line.
 
 use crate::Error;
+use redact::Known;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -17,12 +18,12 @@ use tracing_subscriber::fmt::MakeWriter;
 const TURN_OVER: u64 = 10 << 20;
 
 /// Sends everything that is traced to the log file.
-pub(crate) fn start(path: &Path, filter: &str) -> Result<(), Error> {
+pub(crate) fn start(path: &Path, filter: &str, secrets: Arc<Known>) -> Result<(), Error> {
     let parsed = EnvFilter::try_new(filter).map_err(|error| Error::LogFilter {
         filter: filter.to_owned(),
         reason: error.to_string(),
     })?;
-    let log = LogFile::open(path, TURN_OVER).map_err(Error::file(path))?;
+    let log = LogFile::open(path, TURN_OVER, secrets).map_err(Error::file(path))?;
     tracing_subscriber::fmt()
         .with_env_filter(parsed)
         .with_ansi(false)
@@ -32,7 +33,11 @@ pub(crate) fn start(path: &Path, filter: &str) -> Result<(), Error> {
 }
 
 /// The log file, shared by all threads.
-struct LogFile(Mutex<Open>);
+struct LogFile {
+    open: Mutex<Open>,
+    /// What no line may hold.
+    secrets: Arc<Known>,
+}
 
 struct Open {
     path: PathBuf,
@@ -45,10 +50,11 @@ struct Open {
 struct Line<'a>(&'a LogFile);
 
 impl LogFile {
-    fn open(path: &Path, limit: u64) -> io::Result<Self> {
+    fn open(path: &Path, limit: u64, secrets: Arc<Known>) -> io::Result<Self> {
         let file = append(path)?;
         let size = file.metadata()?.len();
-        Ok(Self(Mutex::new(Open { path: path.to_owned(), file, size, limit })))
+        let open = Mutex::new(Open { path: path.to_owned(), file, size, limit });
+        Ok(Self { open, secrets })
     }
 }
 
@@ -64,12 +70,14 @@ impl Write for Line<'_> {
     /// Never fails: on a full disk lines are lost. An error would be printed to the standard error,
     /// which is the same file, and failing to do that ends the thread.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut open = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = self.0.secrets.redactor();
+        let line = redactor.bytes(bytes);
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         // A log that cannot be turned over grows on.
-        if open.size + bytes.len() as u64 <= open.limit || open.turn_over().is_ok() {
-            open.size += bytes.len() as u64;
+        if open.size + line.len() as u64 <= open.limit || open.turn_over().is_ok() {
+            open.size += line.len() as u64;
         }
-        let _ = open.file.write_all(bytes);
+        let _ = open.file.write_all(&line);
         Ok(bytes.len())
     }
 
@@ -112,7 +120,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("engine.log");
         std::fs::write(&path, "before\n").unwrap();
-        let log = LogFile::open(&path, 16).unwrap();
+        let log = LogFile::open(&path, 16, Arc::default()).unwrap();
         for line in ["one\n", "two two two\n", "three three\n"] {
             log.make_writer().write_all(line.as_bytes()).unwrap();
         }
@@ -126,14 +134,28 @@ mod tests {
     fn a_full_disk_loses_lines_and_nothing_else() {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let open = Open { path: "/dev/full".into(), file: full, size: 0, limit: 100 };
-        let log = LogFile(Mutex::new(open));
+        let log = LogFile { open: Mutex::new(open), secrets: Arc::default() };
         log.make_writer().write_all(b"lost").unwrap();
+    }
+
+    #[test]
+    fn secrets_are_taken_out_of_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("engine.log");
+        let secrets = Arc::new(Known::default());
+        let log = LogFile::open(&path, 1000, secrets.clone()).unwrap();
+        log.make_writer().write_all(b"before: hunter2\n").unwrap();
+        secrets.add(b"hunter2");
+        log.make_writer().write_all(b"password=hunter2 auth=aHVudGVyMg==\n").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "before: hunter2\npassword=*** auth=***\n");
     }
 
     #[test]
     fn a_bad_filter_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        let error = start(&dir.path().join("log"), "a=b=c").unwrap_err().to_string();
+        let error =
+            start(&dir.path().join("log"), "a=b=c", Arc::default()).unwrap_err().to_string();
         assert!(error.starts_with("`a=b=c` is no filter of a log"), "{error}");
     }
 }

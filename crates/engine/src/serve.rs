@@ -1,25 +1,30 @@
 //! [`serve`]: the life of an engine.
 //!
 //! The order is what matters here. The zygote is forked while there is only one thread, because it
-//! must never inherit a lock that another thread holds. The socket is bound before the store is
+//! must never inherit a lock that another thread holds, and before it the namespaces of a user's engine are
+//! entered, which holds for one thread too. The socket is bound before the store is
 //! opened, so that whoever starts an engine can already wait at the door. At the end the socket goes
 //! first: who dials then finds nobody and starts a successor, which waits for our lock.
 
-use crate::door::{Door, Ended};
+use crate::attendants::Attendants;
+use crate::door::{Door, Ended, Listeners};
 use crate::lock::EngineLock;
+use crate::remote::Remote;
 use crate::wiring::{self, Wired};
 use crate::{Error, log, predecessors};
 use config::engine::Engine;
 use config::paths::StateFiles;
-use protocol::session::NEWER_STATE_EXIT;
+use protocol::session::{CANNOT_RUN, HINT, NEWER_STATE_EXIT, UNFIT_EXIT};
+use redact::Known;
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
-use sandbox::Zygote;
+use sandbox::rootless;
 use std::fs::DirBuilder;
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -50,6 +55,8 @@ pub struct Settings {
     pub leave_others: bool,
     /// This program, which is started again as the zygote.
     pub program: PathBuf,
+    /// Variables that say how the network is reached, for commands in containers.
+    pub proxies: Vec<(String, String)>,
 }
 
 /// Runs an engine until it is idle, asked to end or signalled, and gives the exit code of the
@@ -57,7 +64,11 @@ pub struct Settings {
 pub fn serve(settings: Settings) -> i32 {
     let Err(error) = run(settings) else { return 0 };
     // Whoever started us shows the end of the log, which the standard error is part of.
-    let _ = writeln!(io::stderr(), "the engine cannot run: {error}");
+    let _ = writeln!(io::stderr(), "{CANNOT_RUN}{error}");
+    if let Some(hint) = error.hint() {
+        let _ = writeln!(io::stderr(), "{HINT}{hint}");
+        return UNFIT_EXIT;
+    }
     if matches!(error, Error::NewerState { .. }) { NEWER_STATE_EXIT } else { 1 }
 }
 
@@ -67,14 +78,16 @@ fn run(settings: Settings) -> Result<(), Error> {
     leave_surroundings(&settings.state_dir)?;
     let files = StateFiles::new(&settings.state_dir);
     let _lock = EngineLock::take(&files)?;
-    log::start(&files.log(), settings.log.as_deref().unwrap_or(&config.log_level))?;
+    let secrets = Arc::new(Known::default());
+    let filter = settings.log.as_deref().unwrap_or(&config.log_level);
+    log::start(&files.log(), filter, secrets.clone())?;
+    become_root()?;
     let store = settings.state_dir.join("store");
     let notices = predecessors::settle(&files, &store)?;
     if !settings.leave_others {
         predecessors::clear_besides(&files, &store, config.keep_duration);
     }
-    let zygote = Zygote::start(&settings.program, &["engine", "zygote"])
-        .map_err(|error| Error::part("sandbox")(&error))?;
+    let attendants = Attendants::start(&settings, &config)?;
     raise_descriptor_limit();
     let listener = listen(&files)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -85,7 +98,7 @@ fn run(settings: Settings) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(|error| Error::part("runtime")(&error))?;
-    let lived = runtime.block_on(live(&files, config, zygote, (listener, notices)));
+    let lived = runtime.block_on(live(&files, config, attendants, (listener, notices, secrets)));
     runtime.shutdown_timeout(LAST_THREADS);
     tracing::info!("engine ended");
     lived
@@ -100,7 +113,18 @@ fn settled(settings: Settings) -> Result<Settings, Error> {
         log: settings.log,
         leave_others: settings.leave_others,
         program: absolute(settings.program)?,
+        proxies: settings.proxies,
     })
+}
+
+/// Without root's rights, becomes root of a user namespace: all that follows is the same for everybody.
+fn become_root() -> Result<(), Error> {
+    if !rootless::needed() {
+        return Ok(());
+    }
+    rootless::enter().map_err(|error| Error::unfit("user namespace", &error, error.hint()))?;
+    tracing::info!("this engine runs without root, in a user namespace");
+    Ok(())
 }
 
 fn read_config(path: Option<&Path>) -> Result<Engine, Error> {
@@ -157,22 +181,26 @@ fn listen(files: &StateFiles) -> Result<UnixListener, Error> {
 async fn live(
     files: &StateFiles,
     config: Engine,
-    zygote: Zygote,
-    (listener, notices): (UnixListener, Vec<String>),
+    attendants: Attendants,
+    (listener, notices, secrets): (UnixListener, Vec<String>, Arc<Known>),
 ) -> Result<(), Error> {
     let mut signals = Signals::new()?;
     let listener = tokio::net::UnixListener::from_std(listener)
         .map_err(|error| Error::part("socket")(&error))?;
+    let listeners = Listeners::new(listener, Remote::open(&config)?);
     let (idle_timeout, grace) = (config.idle_timeout, config.grace);
     let state_dir = files.dir().to_owned();
-    let opening = tokio::task::spawn_blocking(move || wiring::open(&state_dir, &config, zygote));
+    let opening =
+        tokio::task::spawn_blocking(move || wiring::open(&state_dir, &config, attendants));
     let wired = opening.await.map_err(|error| Error::part("engine")(&error))??;
     tracing::info!(version = protocol::VERSION, pid = std::process::id(), "engine began");
-    let door = Door::new(wired.backend(), idle_timeout);
+    let mut backend = wired.backend();
+    backend.extensions.insert(secrets);
+    let door = Door::new(backend, idle_timeout);
     door.announce(notices);
     door.announce(wired.word().into_iter().collect());
     let why = tokio::select! {
-        ended = door.serve(listener) => match ended {
+        ended = door.serve(listeners) => match ended {
             Ended::Idle => "idle",
             Ended::Asked => "asked to",
         },

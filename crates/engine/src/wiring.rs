@@ -1,15 +1,16 @@
 //! The one list that puts the parts of an engine together. Nothing is decided here.
 
+use crate::attendants::Attendants;
 use crate::backend::Backend;
 use crate::memo::StoredMemo;
-use crate::{Error, key};
+use crate::{Error, key, network};
 use api::debian::Assembler;
 use api::{Observable, Services, Slots, Turns};
 use config::engine::{Engine, Network};
 use fetch::Fetcher;
 use graph::{Extensions, Graph};
 use protocol::Digest;
-use sandbox::{Limits, Sandbox, Zygote};
+use sandbox::{Limits, Sandbox};
 use std::path::Path;
 use std::sync::Arc;
 use store::{Store, Target, TargetKind};
@@ -49,9 +50,22 @@ impl Wired {
 }
 
 /// Opens a state folder and puts the engine together. Blocks; must be called inside the runtime.
-pub(crate) fn open(state_dir: &Path, config: &Engine, zygote: Zygote) -> Result<Wired, Error> {
-    let store = Store::open_limited(&state_dir.join("store"), |disk| limits(config, disk))
-        .map_err(|e| Error::part("store")(&e))?;
+pub(crate) fn open(
+    state_dir: &Path,
+    config: &Engine,
+    attendants: Attendants,
+) -> Result<Wired, Error> {
+    let Attendants { zygote, guard, proxies } = attendants;
+    let (bridge, store) = std::thread::scope(|scope| {
+        // Both wait for the kernel more than they work.
+        let bridge = scope.spawn(|| network::open(config, guard));
+        let store = Store::open_limited(&state_dir.join("store"), |disk| limits(config, disk))
+            .map_err(|e| Error::unfit("store", &e, e.hint()));
+        (bridge.join(), store)
+    });
+    let store = store?;
+    let panicked = |_| Error::part("network")(&std::io::Error::other("its thread panicked"));
+    let bridge = bridge.map_err(panicked)??;
     let settings = sandbox_settings(state_dir, config);
     let targets = targets(&settings);
     match sandbox::sweep(&settings.cgroup_name) {
@@ -60,11 +74,12 @@ pub(crate) fn open(state_dir: &Path, config: &Engine, zygote: Zygote) -> Result<
         // A machine without control groups is fine; with limits the sandbox itself will say no.
         Err(error) => tracing::warn!(%error, "control groups of a dead engine may be left"),
     }
-    let sandbox = Sandbox::new(zygote, settings).map_err(|e| Error::part("sandbox")(&e))?;
+    let sandbox = Sandbox::new(zygote, settings, bridge).map_err(|e| Error::part("sandbox")(&e))?;
     let graph = graph(&store, state_dir)?;
     let debian = debian(state_dir, config, (&store, &sandbox, &targets));
     let observable = Observable {
         network: match config.network {
+            Network::Bridge => "bridge",
             Network::None => "none",
             Network::Host => "host",
         },
@@ -72,7 +87,18 @@ pub(crate) fn open(state_dir: &Path, config: &Engine, zygote: Zygote) -> Result<
     let volumes = Turns::default();
     let images = crate::registries::images(config)?;
     let slots = Slots::default();
-    let services = Services { store, sandbox, targets, debian, images, volumes, slots, observable };
+    let surroundings = network::surroundings(config, proxies);
+    let services = Services {
+        store,
+        sandbox,
+        targets,
+        debian,
+        images,
+        volumes,
+        slots,
+        observable,
+        surroundings,
+    };
     Ok(Wired { graph, services: Arc::new(services) })
 }
 
@@ -108,6 +134,7 @@ fn sandbox_settings(state_dir: &Path, config: &Engine) -> sandbox::Settings {
             cpus: config.cpu_limit,
         },
         network: match config.network {
+            Network::Bridge => sandbox::Network::Bridge,
             Network::None => sandbox::Network::None,
             Network::Host => sandbox::Network::Host,
         },

@@ -34,6 +34,9 @@ impl Extensions {
     }
 }
 
+/// Holds what a remembered result needs; none when that is gone.
+type Usable<'a> = dyn Fn(&[u8]) -> Option<Hold> + Send + Sync + 'a;
+
 /// What an op runs in.
 #[derive(Clone)]
 pub struct Context {
@@ -75,6 +78,11 @@ impl Context {
         self.session.vault().get(sealed)
     }
 
+    /// What stands for bytes that must not be told: a digest under the engine's own key.
+    pub fn sealed(&self, bytes: &[u8]) -> Digest {
+        Digest::builder("sealed").bytes(self.session.graph().key()).bytes(bytes).finish()
+    }
+
     /// Work that outlives the session, named by all it can observe.
     ///
     /// A remembered result that is still `usable` is taken and marks the span as cached; one that
@@ -83,7 +91,28 @@ impl Context {
     pub async fn action(
         &self,
         key: Digest,
-        usable: &(dyn Fn(&[u8]) -> Option<Hold> + Send + Sync),
+        usable: &Usable<'_>,
+        work: impl Future<Output = Result<Remembered, Error>> + Send + 'static,
+    ) -> Result<Made, Error> {
+        self.fly(key, (key, usable), work).await
+    }
+
+    /// The same for work that uses something of this session which is no part of its name: what is in
+    /// flight is not shared with other sessions, because it would fail when this one ends.
+    pub async fn action_of_session(
+        &self,
+        key: Digest,
+        usable: &Usable<'_>,
+        work: impl Future<Output = Result<Remembered, Error>> + Send + 'static,
+    ) -> Result<Made, Error> {
+        let flight = Digest::builder("flight").digest(&key).text(self.session.id()).finish();
+        self.fly(flight, (key, usable), work).await
+    }
+
+    async fn fly(
+        &self,
+        flight: Digest,
+        (key, usable): (Digest, &Usable<'_>),
         work: impl Future<Output = Result<Remembered, Error>> + Send + 'static,
     ) -> Result<Made, Error> {
         if let Some(hit) = self.remembered(&key, usable) {
@@ -101,7 +130,7 @@ impl Context {
             };
             work.boxed()
         };
-        match graph.actions().join(key, || self.remembered(&key, usable), start) {
+        match graph.actions().join(flight, || self.remembered(&key, usable), start) {
             Joined::Flying(flight) => flight.await,
             Joined::Finished(hit) => {
                 self.span.mark_cached();
@@ -110,11 +139,7 @@ impl Context {
         }
     }
 
-    fn remembered(
-        &self,
-        key: &Digest,
-        usable: &(dyn Fn(&[u8]) -> Option<Hold> + Send + Sync),
-    ) -> Option<Made> {
+    fn remembered(&self, key: &Digest, usable: &Usable<'_>) -> Option<Made> {
         let memo = self.session.graph().memo();
         let value = memo.action(key)?;
         if let Some(hold) = usable(&value) {

@@ -2,7 +2,7 @@
 //!
 //! Nobody may listen: then a span costs a flag, and nothing is formatted.
 
-use crate::{Digest, Event, LogStream, SpanId, SpanKind, Unit};
+use crate::{Digest, Error, Event, ExecFailure, LogStream, SpanId, SpanKind, Unit};
 use protocol::Outcome;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +15,11 @@ pub trait EventSink: Send + Sync {
     /// Whether anybody listens; events are not even made otherwise.
     fn enabled(&self) -> bool {
         true
+    }
+    /// A text for people, without what must not be shown. Events are the sink's own to look through;
+    /// this is for errors, which take another way, and for texts before they are cut.
+    fn conceal(&self, text: String) -> String {
+        text
     }
 }
 
@@ -62,6 +67,22 @@ pub(crate) struct SpanStart {
 impl SpanSource {
     pub(crate) fn new(sink: Arc<dyn EventSink>, counter: Arc<AtomicU64>) -> Self {
         Self { sink, counter }
+    }
+
+    /// A text without what must not be shown.
+    pub(crate) fn conceal(&self, text: String) -> String {
+        self.sink.conceal(text)
+    }
+
+    /// Takes out of an error what must not be shown.
+    pub(crate) fn conceal_in(&self, error: &mut Error) {
+        let conceal = |text: &mut String| *text = self.sink.conceal(std::mem::take(text));
+        conceal(&mut error.message);
+        error.hints.iter_mut().for_each(conceal);
+        if let Some(exec) = &mut error.exec {
+            let ExecFailure { cmd, stdout, stderr, .. } = &mut **exec;
+            cmd.iter_mut().chain([stdout, stderr]).for_each(conceal);
+        }
     }
 
     /// Begins a span; `name` is asked for only when somebody listens.

@@ -73,11 +73,12 @@ impl Op for WithRegistryAuth {
     type Output = Container;
     const NAME: &'static str = "withRegistryAuth";
 
-    async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
+    async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
         let mut changed = container.clone();
         let registry = registry_of(&self.address)?;
         changed.auths.retain(|auth| auth.registry != registry);
-        let (username, password) = (self.username.clone(), self.secret.arc());
+        let password = self.secret.text(cx).await?.into();
+        let username = self.username.clone();
         changed.auths.push(Auth { registry, username, password });
         Ok(changed)
     }

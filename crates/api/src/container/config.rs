@@ -64,7 +64,7 @@ pure!(WithEnvVariable, "withEnvVariable", Container, |op, container| {
     if op.name.is_empty() || op.name.contains(['=', '\0']) || op.value.contains('\0') {
         return Err(Error::user(format!("`{}` cannot be the name of a variable", op.name)));
     }
-    let value = container.expanded(&op.value, op.expand);
+    let value = container.expanded(&op.value, op.expand)?;
     Ok(container.with_config(|config| set(&mut config.env, &op.name, value)))
 });
 
@@ -110,7 +110,7 @@ struct WithWorkdir {
 }
 
 pure!(WithWorkdir, "withWorkdir", Container, |op, container| {
-    let path = container.absolute(&op.path, op.expand);
+    let path = container.absolute(&op.path, op.expand)?;
     Ok(container.with_config(|config| config.workdir = path))
 });
 

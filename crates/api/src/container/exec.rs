@@ -1,9 +1,9 @@
 //! `Container.withExec`: the container after a command has run in it.
 
-use super::Container;
 use super::run::Command;
+use super::{Container, refuse_nesting};
 use graph::{Args, Builder, Context, Enum, Op};
-use protocol::{Error, ErrorKind};
+use protocol::Error;
 
 pub(super) fn install(builder: &mut Builder) {
     builder.install::<WithExec>();
@@ -64,10 +64,7 @@ impl Op for WithExec {
     const NAME: &'static str = "withExec";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
-        if self.experimental_privileged_nesting {
-            let message = "`experimentalPrivilegedNesting` of withExec is not implemented yet";
-            return Err(Error::new(ErrorKind::NotImplemented, message));
-        }
+        refuse_nesting(self.experimental_privileged_nesting, Self::NAME)?;
         if !self.stdin.is_empty() && !self.redirect_stdin.is_empty() {
             return Err(Error::user("`stdin` and `redirectStdin` exclude each other"));
         }
@@ -77,9 +74,9 @@ impl Op for WithExec {
             all_capabilities: self.insecure_root_capabilities,
             init: !self.no_init,
             stdin: self.stdin.clone(),
-            redirect_stdin: self.path(container, &self.redirect_stdin),
-            redirect_stdout: self.path(container, &self.redirect_stdout),
-            redirect_stderr: self.path(container, &self.redirect_stderr),
+            redirect_stdin: self.path(container, &self.redirect_stdin)?,
+            redirect_stdout: self.path(container, &self.redirect_stdout)?,
+            redirect_stderr: self.path(container, &self.redirect_stderr)?,
         };
         super::run::run(container, command, cx).await
     }
@@ -89,8 +86,8 @@ impl WithExec {
     /// The final argument list: defaults and entrypoint applied.
     fn command_line(&self, container: &Container) -> Result<Vec<String>, Error> {
         let config = &container.config;
-        let own: Vec<String> =
-            self.args.iter().map(|arg| container.expanded(arg, self.expand)).collect();
+        let own = self.args.iter().map(|arg| container.expanded(arg, self.expand));
+        let own = own.collect::<Result<Vec<String>, Error>>()?;
         let mut line = if self.use_entrypoint { config.entrypoint.clone() } else { vec![] };
         line.extend(if own.is_empty() { config.default_args.clone() } else { own });
         match line.first() {
@@ -103,8 +100,8 @@ impl WithExec {
         }
     }
 
-    fn path(&self, container: &Container, path: &str) -> Option<String> {
-        (!path.is_empty()).then(|| container.absolute(path, self.expand))
+    fn path(&self, container: &Container, path: &str) -> Result<Option<String>, Error> {
+        (!path.is_empty()).then(|| container.absolute(path, self.expand)).transpose()
     }
 }
 

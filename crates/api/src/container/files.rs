@@ -74,7 +74,7 @@ impl Op for GetDirectory {
     const NAME: &'static str = "directory";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Directory, Error> {
-        let path = container.absolute(&self.path, self.expand);
+        let path = container.absolute(&self.path, self.expand)?;
         let found = container.directory_at(&path)?.typed(&self.path);
         found.selected(cx.get::<Services>()?).await
     }
@@ -96,7 +96,7 @@ impl Op for GetFile {
     const NAME: &'static str = "file";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<File, Error> {
-        let path = container.absolute(&self.path, self.expand);
+        let path = container.absolute(&self.path, self.expand)?;
         let file = container.file_at(&path)?.typed(&self.path);
         file.metadata(cx.get::<Services>()?).await?;
         Ok(file)
@@ -130,7 +130,7 @@ impl Op for WithNewFile {
     const NAME: &'static str = "withNewFile";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
-        let path = container.absolute(&self.path, self.expand);
+        let path = container.absolute(&self.path, self.expand)?;
         let mode = modes::required(self.permissions)?;
         let owner = container.owner(&self.owner, self.inherit_owner, cx).await?;
         let edit =
@@ -166,7 +166,7 @@ impl Op for WithFile {
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
         let services = cx.get::<Services>()?;
-        let path = container.file_target(&self.path, self.expand);
+        let path = container.file_target(&self.path, self.expand)?;
         let mode = modes::optional(self.permissions)?;
         let owner = container.owner(&self.owner, self.inherit_owner, cx).await?;
         let source = self.source.as_source(services).await?;
@@ -203,7 +203,7 @@ impl Op for WithFiles {
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
         let services = cx.get::<Services>()?;
-        let folder = container.absolute(&self.path, self.expand);
+        let folder = container.absolute(&self.path, self.expand)?;
         let mode = modes::optional(self.permissions)?;
         let mut changed = container.clone();
         for file in &self.sources {
@@ -259,7 +259,7 @@ impl Op for WithDirectory {
         let given = self.source.as_ref().or(self.directory.as_ref());
         let given = given.ok_or_else(|| Error::user("withDirectory needs `source`"))?;
         let source = given.as_source(services).await?;
-        let path = container.absolute(&self.path, self.expand);
+        let path = container.absolute(&self.path, self.expand)?;
         let mode = modes::optional(self.permissions)?;
         let owner = container.owner(&self.owner, self.inherit_owner, cx).await?;
         let filter = Filter {
@@ -364,10 +364,10 @@ impl Container {
     }
 
     /// Where a copied file goes; a trailing slash means "into", and tidying would lose it.
-    fn file_target(&self, path: &str, expand: bool) -> String {
-        let tidy = self.absolute(path, expand);
+    fn file_target(&self, path: &str, expand: bool) -> Result<String, Error> {
+        let tidy = self.absolute(path, expand)?;
         let into = matches!(path, "" | ".") || path.ends_with('/');
-        if into && tidy != "/" { format!("{tidy}/") } else { tidy }
+        Ok(if into && tidy != "/" { format!("{tidy}/") } else { tidy })
     }
 
     async fn without(
@@ -377,7 +377,7 @@ impl Container {
         directory: bool,
         services: &Services,
     ) -> Result<Self, Error> {
-        let path = self.absolute(path, expand);
+        let path = self.absolute(path, expand)?;
         // A mounted file is taken away by its name, as if it were a file of the root.
         if let (Place::Mount(mount, index), "") = self.locate(&path)
             && matches!(mount.source, MountSource::File { .. })

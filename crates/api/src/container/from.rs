@@ -70,18 +70,7 @@ impl Op for From {
                 "a `deb://` image comes from no registry: leave out its settings",
             ));
         }
-        if &*container.platform != crate::platform::current() {
-            let message =
-                format!("a `deb://` image for {} cannot be made here", container.platform);
-            return Err(Error::user(message));
-        }
-        let image = services.debian.image(&address, cx).await?;
-        let mut changed = container.with_config(|config| {
-            set(&mut config.env, "PATH", DEBIAN_PATH.to_owned());
-        });
-        changed.rootfs = Tree::settled(image.identity, image.snapshot);
-        changed.base = None;
-        Ok(changed)
+        container.of_packages(&address, cx).await
     }
 }
 
@@ -145,6 +134,27 @@ impl Op for ImageRef {
 }
 
 impl Container {
+    /// This container with an image as its root that is assembled from Debian packages.
+    pub(super) async fn assembled(&self, address: &str, cx: &Context) -> Result<Self, Error> {
+        let address = Address::parse(address)?;
+        let address = address.ok_or_else(|| Error::internal("that is no Debian image"))?;
+        self.of_packages(&address, cx).await
+    }
+
+    async fn of_packages(&self, address: &Address, cx: &Context) -> Result<Self, Error> {
+        if &*self.platform != crate::platform::current() {
+            let message = format!("a `deb://` image for {} cannot be made here", self.platform);
+            return Err(Error::user(message));
+        }
+        let image = cx.get::<Services>()?.debian.image(address, cx).await?;
+        let mut changed = self.with_config(|config| {
+            set(&mut config.env, "PATH", DEBIAN_PATH.to_owned());
+        });
+        changed.rootfs = Tree::settled(image.identity, image.snapshot);
+        changed.base = None;
+        Ok(changed)
+    }
+
     /// This container with an image as its root, and what the image says added to its configuration.
     fn with_image(&self, image: Pulled) -> Self {
         let mut changed = self.with_config(|config| config.add(&image.config));

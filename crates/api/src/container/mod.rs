@@ -4,8 +4,10 @@
 //! decided by [`Container::locate`] alone; every field that reads or writes a path goes through it.
 
 mod annotations;
+mod captures;
 mod config;
 mod exec;
+mod failure;
 mod files;
 mod from;
 mod mounts;
@@ -13,7 +15,10 @@ mod outcome;
 mod ports;
 mod publish;
 mod run;
+mod secrets;
+mod sockets;
 mod streams;
+mod terminal;
 mod volumes;
 
 use crate::cache_volume::CacheSharingMode;
@@ -30,8 +35,13 @@ use graph::{Builder, Extensions, Object};
 use outcome::Outcome;
 use ports::ExposedPort;
 use protocol::Error;
+use secrets::Secrets;
+use sockets::SocketMount;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use terminal::TerminalCommand;
+pub(crate) use terminal::refuse_nesting;
 
 /// Search path where a container sets none.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -54,6 +64,12 @@ pub struct Container {
     annotations: Vec<(String, String)>,
     /// Logins for registries; no part of any cache key.
     auths: Vec<Auth>,
+    /// What only commands see.
+    secrets: Secrets,
+    /// Sockets of the client's machine; no part of any cache key.
+    sockets: Vec<SocketMount>,
+    /// What a terminal runs.
+    terminal: Option<TerminalCommand>,
 }
 
 /// What an image says about running it.
@@ -129,7 +145,10 @@ pub(crate) fn install(builder: &mut Builder) {
     mounts::install(builder);
     ports::install(builder);
     publish::install(builder);
+    secrets::install(builder);
+    sockets::install(builder);
     streams::install(builder);
+    terminal::install(builder);
 }
 
 impl Container {
@@ -155,6 +174,9 @@ impl Container {
             image_ref: None,
             annotations: vec![],
             auths: vec![],
+            secrets: Secrets::default(),
+            sockets: vec![],
+            terminal: None,
         }
     }
 
@@ -169,17 +191,30 @@ impl Container {
         self.config.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The text, with variables replaced where that was asked for.
-    fn expanded(&self, text: &str, asked: bool) -> String {
+    /// The text, with variables replaced where that was asked for. Secrets would land in names.
+    fn expanded(&self, text: &str, asked: bool) -> Result<String, Error> {
         if !asked {
-            return text.to_owned();
+            return Ok(text.to_owned());
         }
-        expand(text, &|name| self.env(name).map(str::to_owned))
+        let secret = Cell::new(None);
+        let expanded = expand(text, &|name| {
+            if self.secrets.has_variable(name) {
+                secret.set(Some(name.to_owned()));
+            }
+            self.env(name).map(str::to_owned)
+        });
+        match secret.take() {
+            None => Ok(expanded),
+            Some(name) => {
+                let message = format!("expand cannot be used with secret env variable \"{name}\"");
+                Err(Error::user(message))
+            }
+        }
     }
 
     /// A path argument, tidy and absolute.
-    fn absolute(&self, path: &str, expand: bool) -> String {
-        paths::absolute(&self.config.workdir, &self.expanded(path, expand))
+    fn absolute(&self, path: &str, expand: bool) -> Result<String, Error> {
+        Ok(paths::absolute(&self.config.workdir, &self.expanded(path, expand)?))
     }
 
     /// The innermost mount that covers a path, and the path below it.

@@ -187,7 +187,7 @@ impl Op for WithMountedTemp {
     }
 }
 
-/// Takes a mount away.
+/// Takes a mount away, a secret's too.
 #[derive(Args)]
 struct WithoutMount {
     /// Replace `$VAR` and `${VAR}` in the path by the container's variables.
@@ -203,9 +203,10 @@ impl Op for WithoutMount {
     const NAME: &'static str = "withoutMount";
 
     async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
-        let path = container.absolute(&self.path, self.expand);
+        let path = container.absolute(&self.path, self.expand)?;
         let mut changed = container.clone();
         changed.mounts.retain(|mount| mount.path != path);
+        changed.secrets.unmount(&path);
         Ok(changed)
     }
 }
@@ -225,8 +226,8 @@ impl Op for Mounts {
 }
 
 impl Container {
-    fn mount_path(&self, path: &str, expand: bool) -> Result<String, Error> {
-        let path = self.absolute(path, expand);
+    pub(super) fn mount_path(&self, path: &str, expand: bool) -> Result<String, Error> {
+        let path = self.absolute(path, expand)?;
         if path == "/" {
             let error = Error::user("the root directory cannot be mounted over");
             return Err(error.with_hint("replace the root file system with `withRootfs`"));

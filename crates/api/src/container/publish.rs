@@ -146,7 +146,7 @@ impl Op for Export {
         let snapshot = file.snapshot(services).await?;
         let (store, path) = (services.store.clone(), file.path().to_owned());
         let source = services.blocking(move || store.outlet_file(&snapshot, &path)).await?;
-        export::file(source, container.expanded(&self.path, self.expand), "", cx).await
+        export::file(source, container.expanded(&self.path, self.expand)?, "", cx).await
     }
 }
 

@@ -3,16 +3,23 @@
 //! The key covers all that the command can observe. A hit answers from the record; a miss runs the
 //! command over a fresh overlay, and commits what it wrote only when it ended as expected.
 
+use super::captures::Captures;
 use super::exec::ReturnType;
-use super::outcome::{Capture, Combined, Outcome, Record};
+use super::failure::{display, failed_to_run, failure, stopped, unexpected_exit};
+use super::outcome::{Combined, Outcome, Record};
+use super::secrets::Revealed;
+use super::sockets::{self, Listening};
+use super::terminal;
 use super::volumes::{self, OpenVolume};
 use super::{Container, DEFAULT_PATH, MountPoint, MountSource, Place};
 use crate::edit::Edit;
 use crate::owner::{self, Identity, OwnerSpec};
+use crate::paths;
 use crate::services::Services;
 use crate::tree::Tree;
-use graph::{Context, Hold, Remembered, Span};
-use protocol::{Digest, Error, ErrorKind, ExecFailure, LogStream};
+use graph::{Context, Hold, Remembered};
+use protocol::{Digest, Error, ErrorKind};
+use redact::Known;
 use sandbox::{Spec, Stdin, User};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Full, RunWatch, Scratch, Snapshot, Target, TargetKind, Volume};
@@ -20,8 +27,6 @@ use tokio::sync::oneshot;
 
 /// Raised when a change here alters what a command observes or what a record holds.
 const EXEC_VERSION: u64 = 1;
-/// Longest combined stream that is kept beside its two parts.
-const MAX_COMBINED_BYTES: usize = 64 << 10;
 
 /// A command, with everything typed turned into what it means.
 #[derive(Clone)]
@@ -43,13 +48,18 @@ pub(super) async fn run(
     cx: &Context,
 ) -> Result<Container, Error> {
     let services = cx.get::<Services>()?.clone();
-    let key = action(container, &command, &services).await?;
+    let key = action(container, &command, cx).await?;
     let usable = {
         let services = services.clone();
         move |bytes: &[u8]| decode(bytes)?.pinned(&services.store).map(Hold::new)
     };
-    let work = perform(container.clone(), command, services.clone(), cx.span().clone());
-    let bytes = cx.action(key, &usable, work).await?;
+    let work = perform(container.clone(), command, services.clone(), cx.clone());
+    // A terminal that is opened when it fails is this session's too.
+    let shared = container.sockets.is_empty() && terminal::interactive(cx).is_none();
+    let bytes = match shared {
+        true => cx.action(key, &usable, work).await?,
+        false => cx.action_of_session(key, &usable, work).await?,
+    };
     // What came of the action is held, so that nothing of it can have gone meanwhile.
     let record = decode(&bytes).and_then(|record| record.pinned(&services.store));
     // Unless it was found damaged just now, and is lost.
@@ -59,11 +69,8 @@ pub(super) async fn run(
 }
 
 /// The digest of all that the command can observe.
-async fn action(
-    container: &Container,
-    command: &Command,
-    services: &Services,
-) -> Result<Digest, Error> {
+async fn action(container: &Container, command: &Command, cx: &Context) -> Result<Digest, Error> {
+    let services = cx.get::<Services>()?;
     let mut digest = Digest::builder("action:exec");
     digest.number(EXEC_VERSION).text(services.observable.network).text(&container.platform);
     digest.digest(&container.rootfs.identity(services).await?);
@@ -97,6 +104,7 @@ async fn action(
             MountSource::Temporary { size } => digest.text("tmpfs").number(size.unwrap_or(0)),
         };
     }
+    container.secrets.digest_into(&mut digest, cx).await?;
     Ok(digest.finish())
 }
 
@@ -113,21 +121,32 @@ fn decode(bytes: &[u8]) -> Option<Record> {
 
 /// The container value after the command: trees are known by the action that made them.
 fn after(container: &Container, key: Digest, record: Record) -> Container {
-    let mut after = container.clone();
-    after.rootfs = Tree::settled(part(key, "rootfs"), record.rootfs);
-    let mut snapshots = record.mounts.into_iter();
-    for mount in &mut after.mounts {
+    let tree = |name: &str, snapshot| Tree::settled(part(key, name), snapshot);
+    let mut after = with_trees(container, (record.rootfs, record.mounts), tree);
+    after.last = Some(Arc::new(record.outcome));
+    after
+}
+
+/// The container with other trees, in the place of those that a command can write to.
+fn with_trees(
+    container: &Container,
+    (rootfs, mounts): (Snapshot, Vec<Snapshot>),
+    made: impl Fn(&str, Snapshot) -> Tree,
+) -> Container {
+    let mut changed = container.clone();
+    changed.rootfs = made("rootfs", rootfs);
+    let mut snapshots = mounts.into_iter();
+    for mount in &mut changed.mounts {
         let tree = match &mut mount.source {
             MountSource::Directory(tree) if !mount.read_only => tree,
             MountSource::File { tree, .. } => tree,
             _ => continue,
         };
         if let Some(snapshot) = snapshots.next() {
-            *tree = Tree::settled(part(key, &mount.path), snapshot);
+            *tree = made(&mount.path, snapshot);
         }
     }
-    after.last = Some(Arc::new(record.outcome));
-    after
+    changed
 }
 
 fn part(key: Digest, name: &str) -> Digest {
@@ -137,13 +156,14 @@ fn part(key: Digest, name: &str) -> Digest {
 /// Everything on disk that the running command uses. The sandbox holds it until the last process
 /// is gone, whatever becomes of who asked.
 #[derive(Default)]
-struct Workspace {
+pub(super) struct Workspace {
     root: Option<Scratch>,
     mounts: Vec<MountWork>,
     /// Cache volumes, and the right to use them.
     volumes: Vec<OpenVolume>,
     /// Trees that are mounted and cannot be changed.
     trees: Vec<Snapshot>,
+    _sockets: Vec<Listening>,
     /// Last, so that who waits for it finds all the rest gone.
     _gone: Option<oneshot::Sender<()>>,
 }
@@ -155,19 +175,21 @@ enum MountWork {
     Plain,
 }
 
-type Shared = Arc<Mutex<Workspace>>;
+pub(super) type Shared = Arc<Mutex<Workspace>>;
 
 async fn perform(
     container: Container,
     command: Command,
     services: Arc<Services>,
-    span: Span,
+    cx: Context,
 ) -> Result<Remembered, Error> {
-    let prepared = prepare(&container, &command, &services, &span).await?;
+    let revealed = container.secrets.reveal(&cx).await?;
+    let shown = cx.get::<Known>()?.redactor();
+    let prepared = prepare(&container, (&command, &revealed), &services, &cx).await?;
     let (spec, workspace) = (prepared.spec, prepared.workspace);
-    let captures = Arc::new(Mutex::new(Captures::new(&services)));
+    let captures = Arc::new(Mutex::new(Captures::new(&services, &shown)));
     let output = {
-        let captures = captures.clone();
+        let (captures, span) = (captures.clone(), cx.span().clone());
         Box::new(move |stream: sandbox::Stream, bytes: &[u8]| {
             let mut captures = captures.lock().unwrap_or_else(PoisonError::into_inner);
             captures.push(stream, bytes, &span);
@@ -178,28 +200,56 @@ async fn perform(
         Ok(full) = prepared.stopped => {
             drop(workspace);
             released(prepared.gone, &services).await;
-            return Err(stopped(full, &command));
+            return Err(stopped(full, &display(&command, &shown)));
         }
     };
-    let captures = std::mem::replace(
+    let mut captures = std::mem::replace(
         &mut *captures.lock().unwrap_or_else(PoisonError::into_inner),
-        Captures::new(&services),
+        Captures::new(&services, &shown),
     );
-    let exit = match ended {
-        Ok(exit) => exit,
-        Err(error) => {
-            examine(&workspace, &services)?;
-            return Err(failed_to_run(error, &command, &captures));
+    captures.end(cx.span());
+    let line = display(&command, &shown);
+    let failed = match ended {
+        Ok(exit) if command.expect.accepts(exit.code) => {
+            drop(prepared.watch);
+            let workspace = taken(&workspace);
+            return services.in_place(|| commit(workspace, captures, exit.code, line));
         }
+        Ok(exit) => {
+            let failure = failure(&command, exit.code, &captures);
+            unexpected_exit(&exit, &line, failure, prepared.watch.full())
+        }
+        Err(error) => failed_to_run(error, &command, &captures),
     };
-    if !command.expect.accepts(exit.code) {
-        examine(&workspace, &services)?;
-        return Err(unexpected_exit(&exit, &command, &captures, prepared.watch.full()));
-    }
+    examine(&workspace, &services)?;
     drop(prepared.watch);
-    let workspace = std::mem::take(&mut *workspace.lock().unwrap_or_else(PoisonError::into_inner));
-    let label = display(&command);
-    services.in_place(|| commit(workspace, captures, exit.code, label))
+    let left = || services.in_place(|| left(&container, taken(&workspace)));
+    Err(terminal::look_into(failed, left, &cx).await)
+}
+
+fn taken(workspace: &Shared) -> Workspace {
+    std::mem::take(&mut *workspace.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The container as a command that failed left it.
+fn left(container: &Container, workspace: Workspace) -> Result<Container, Error> {
+    let trees = keep(workspace)?;
+    Ok(with_trees(container, trees, |_, snapshot| Tree::taken_out(snapshot)))
+}
+
+/// Keeps what a command wrote: its root, and the mounts that it could write to.
+fn keep(workspace: Workspace) -> Result<(Snapshot, Vec<Snapshot>), Error> {
+    let Some(root) = workspace.root else {
+        return Err(Error::internal("an exec lost its root file system"));
+    };
+    let mut mounts = Vec::new();
+    for work in workspace.mounts {
+        match work {
+            MountWork::Overlay(scratch) => mounts.push(scratch.commit()?),
+            MountWork::Plain => {}
+        }
+    }
+    Ok((root.commit()?, mounts))
 }
 
 /// Finds out whether a command failed because a tree it ran on got damaged. It has not failed then:
@@ -215,21 +265,22 @@ fn examine(workspace: &Shared, services: &Services) -> Result<(), Error> {
     Ok(())
 }
 
-struct PreparedExec {
-    spec: Spec,
-    workspace: Shared,
+pub(super) struct PreparedExec {
+    pub(super) spec: Spec,
+    pub(super) workspace: Shared,
     watch: RunWatch,
     /// Says why when the command must end for want of room.
-    stopped: oneshot::Receiver<Full>,
+    pub(super) stopped: oneshot::Receiver<Full>,
     /// Ends when the last process and all that it wrote is gone.
-    gone: oneshot::Receiver<()>,
+    pub(super) gone: oneshot::Receiver<()>,
 }
 
-async fn prepare(
+/// Makes everything that a run of the command needs.
+pub(super) async fn prepare(
     container: &Container,
-    command: &Command,
+    (command, revealed): (&Command, &Revealed),
     services: &Services,
-    span: &Span,
+    cx: &Context,
 ) -> Result<PreparedExec, Error> {
     let rootfs = rootfs_with_workdir(container, services).await?;
     let mut trees = Vec::with_capacity(container.mounts.len());
@@ -242,9 +293,9 @@ async fn prepare(
         });
     }
     services.in_place(|| services.store.make_room())?;
-    let volumes = volumes::open(container, &rootfs, services, span).await?;
-    let parts = Parts { rootfs: &rootfs, trees, volumes };
-    services.in_place(|| assemble(container, command, services, parts))
+    let volumes = volumes::open(container, &rootfs, services, cx.span()).await?;
+    let parts = Parts { rootfs: &rootfs, trees, volumes, revealed };
+    services.in_place(|| assemble(container, command, cx, parts))
 }
 
 /// What a run is put together from.
@@ -253,27 +304,36 @@ struct Parts<'a> {
     /// The trees of the mounts, in their order.
     trees: Vec<Snapshot>,
     volumes: Vec<OpenVolume>,
+    revealed: &'a Revealed,
 }
 
 /// Puts the root, the mounts and everything else of a run together.
 fn assemble(
     container: &Container,
     command: &Command,
-    services: &Services,
+    cx: &Context,
     parts: Parts<'_>,
 ) -> Result<PreparedExec, Error> {
-    let Parts { rootfs, trees, volumes } = parts;
+    let Parts { rootfs, trees, volumes, revealed } = parts;
+    let services = cx.get::<Services>()?;
     let identity = identity(container, rootfs, services)?;
     let root = services.store.begin(rootfs, &targets(container, services))?;
     let (sender, gone) = oneshot::channel();
-    let mut workspace = Workspace { volumes, _gone: Some(sender), ..Workspace::default() };
+    let (from_client, listening) = sockets::listen(container, rootfs, services, cx)?;
+    let mut workspace =
+        Workspace { volumes, _sockets: listening, _gone: Some(sender), ..Workspace::default() };
     let mut mounts = Vec::with_capacity(container.mounts.len());
+    let places = places(container);
     for (mount, snapshot) in container.mounts.iter().zip(trees) {
-        let (source, work) = open_mount(services, mount, snapshot, &mut workspace)?;
+        let within = within(mount, &places);
+        let (source, work) = open_mount(services, mount, (snapshot, &within), &mut workspace)?;
         workspace.mounts.push(work);
         let (target, read_only) = (mount.path.clone(), mount.read_only);
         mounts.push(sandbox::MountPoint { target, source, read_only });
     }
+    // Last, so that they cover a mount at the same path.
+    mounts.extend(from_client);
+    mounts.extend(revealed.mounts(rootfs, services)?);
     let root_mount = root.mount_clone()?;
     workspace.root = Some(root);
     let (watch, stopped) = watch(services, &workspace);
@@ -281,12 +341,13 @@ fn assemble(
     let spec = Spec {
         root: root_mount,
         mounts,
-        env: environment(container, &identity),
+        env: environment(container, &identity, revealed, services),
         args: command.args.clone(),
         workdir: workdir(container).to_owned(),
         user: User { uid: identity.uid, gid: identity.gid, groups: identity.groups },
         init: command.init,
         all_capabilities: command.all_capabilities,
+        network: None,
         stdin: match &command.redirect_stdin {
             Some(path) => Stdin::File(path.clone()),
             None if command.stdin.is_empty() => Stdin::Empty,
@@ -294,6 +355,8 @@ fn assemble(
         },
         redirect_stdout: command.redirect_stdout.clone(),
         redirect_stderr: command.redirect_stderr.clone(),
+        filter: revealed.filter(),
+        terminal: None,
         keep: Box::new(workspace.clone()),
     };
     Ok(PreparedExec { spec, workspace, watch, stopped, gone })
@@ -346,18 +409,32 @@ fn identity(
     owner::identify(user, &|path| owner::read_small_file(&view, path))
 }
 
-fn environment(container: &Container, identity: &Identity) -> Vec<(String, String)> {
+fn environment(
+    container: &Container,
+    identity: &Identity,
+    revealed: &Revealed,
+    services: &Services,
+) -> Vec<(String, String)> {
     let mut env = container.config.env.clone();
+    env.retain(|(name, _)| !container.secrets.has_variable(name));
+    env.extend(revealed.variables.iter().cloned());
     for (name, value) in [("PATH", DEFAULT_PATH), ("HOME", identity.home.as_str())] {
-        if container.env(name).is_none() {
+        if env.iter().all(|(known, _)| known != name) {
             env.push((name.to_owned(), value.to_owned()));
         }
     }
+    services.surroundings.add_to(&mut env);
     env
 }
 
 /// What the sandbox mounts onto and so must exist in the root.
 fn targets(container: &Container, services: &Services) -> Vec<Target> {
+    let laid = services.surroundings.targets();
+    services.targets.iter().cloned().chain(laid).chain(places(container)).collect()
+}
+
+/// Where a container has something mounted.
+fn places(container: &Container) -> Vec<Target> {
     let mounts = container.mounts.iter().map(|mount| Target {
         path: mount.path.clone(),
         kind: match mount.source {
@@ -365,13 +442,22 @@ fn targets(container: &Container, services: &Services) -> Vec<Target> {
             _ => TargetKind::Directory,
         },
     });
-    services.targets.iter().cloned().chain(mounts).collect()
+    mounts.chain(container.secrets.targets()).chain(sockets::targets(container)).collect()
+}
+
+/// The places that lie in a mount, as it sees them: they must exist there, and must not stay.
+fn within(mount: &MountPoint, places: &[Target]) -> Vec<Target> {
+    let inside = |place: &Target| {
+        let rest = paths::below(&mount.path, &place.path).filter(|rest| !rest.is_empty())?;
+        Some(Target { path: format!("/{rest}"), ..place.clone() })
+    };
+    places.iter().filter_map(inside).collect()
 }
 
 fn open_mount(
     services: &Services,
     mount: &MountPoint,
-    snapshot: Snapshot,
+    (snapshot, within): (Snapshot, &[Target]),
     workspace: &mut Workspace,
 ) -> Result<(sandbox::Source, MountWork), Error> {
     let store = &services.store;
@@ -383,7 +469,7 @@ fn open_mount(
             (sandbox::Source::Mount(mounted), MountWork::Plain)
         }
         MountSource::Directory(_) => {
-            let scratch = store.begin(&snapshot, &[])?;
+            let scratch = store.begin(&snapshot, within)?;
             let mount = scratch.mount_clone()?;
             (sandbox::Source::Mount(mount), MountWork::Overlay(scratch))
         }
@@ -403,38 +489,6 @@ fn open_mount(
     })
 }
 
-/// Both streams of a running command.
-struct Captures {
-    stdout: Capture,
-    stderr: Capture,
-    combined: Option<Vec<u8>>,
-}
-
-impl Captures {
-    fn new(services: &Services) -> Self {
-        Self {
-            stdout: Capture::new(&services.store),
-            stderr: Capture::new(&services.store),
-            combined: Some(vec![]),
-        }
-    }
-
-    fn push(&mut self, stream: sandbox::Stream, bytes: &[u8], span: &Span) {
-        let (capture, log) = match stream {
-            sandbox::Stream::Stdout => (&mut self.stdout, LogStream::Stdout),
-            sandbox::Stream::Stderr => (&mut self.stderr, LogStream::Stderr),
-        };
-        capture.push(bytes);
-        match &mut self.combined {
-            Some(combined) if combined.len() + bytes.len() <= MAX_COMBINED_BYTES => {
-                combined.extend_from_slice(bytes);
-            }
-            _ => self.combined = None,
-        }
-        span.log(log, String::from_utf8_lossy(bytes));
-    }
-}
-
 /// Keeps what the command wrote, and gives the record of it.
 fn commit(
     workspace: Workspace,
@@ -449,34 +503,16 @@ fn commit(
         combined: captures.combined.map_or(Combined::Parts, Combined::Inline),
         pins: vec![],
     };
-    let Some(root) = workspace.root else {
-        return Err(Error::internal("an exec lost its root file system"));
-    };
-    let mut mounts = Vec::new();
-    for work in workspace.mounts {
-        match work {
-            MountWork::Overlay(scratch) => mounts.push(scratch.commit()?),
-            MountWork::Plain => {}
-        }
-    }
-    let record = Record { rootfs: root.commit()?, mounts, outcome };
+    let (rootfs, mounts) = keep(workspace)?;
+    let record = Record { rootfs, mounts, outcome };
     let value = postcard::to_stdvec(&record)
         .map_err(|error| Error::internal(format!("an exec record cannot be written: {error}")))?;
     let needs = record.needs().encode();
     Ok(Remembered { value, kind: "exec", label, needs, hold: Hold::new(record) })
 }
 
-fn failure(command: &Command, code: i32, captures: &Captures) -> ExecFailure {
-    ExecFailure {
-        cmd: command.args.clone(),
-        exit_code: code,
-        stdout: captures.stdout.excerpt(),
-        stderr: captures.stderr.excerpt(),
-    }
-}
-
 /// Waits until a command that was stopped is gone and what it wrote is removed.
-async fn released(gone: oneshot::Receiver<()>, services: &Services) {
+pub(super) async fn released(gone: oneshot::Receiver<()>, services: &Services) {
     // Nothing is ever sent: it ends when the other side is dropped.
     let _ = gone.await;
     let store = services.store.clone();
@@ -487,66 +523,5 @@ async fn released(gone: oneshot::Receiver<()>, services: &Services) {
     let emptied = services.blocking(empty).await;
     if let Err(error) = emptied {
         tracing::warn!("cannot empty the trash: {}", error.message);
-    }
-}
-
-/// A command that was stopped because there is no room for what it writes.
-fn stopped(full: Full, command: &Command) -> Error {
-    let message = format!("command `{}` was stopped: {full}", display(command));
-    Error::environment(message).with_hint(Full::HINT)
-}
-
-fn unexpected_exit(
-    exit: &sandbox::Exit,
-    command: &Command,
-    captures: &Captures,
-    full: Option<Full>,
-) -> Error {
-    let mut message = format!("command `{}` failed: exit code: {}", display(command), exit.code);
-    if let Some(oom) = &exit.oom {
-        message.push_str(&format!(" (out of memory: the limit is {} MiB", oom.limit >> 20));
-        if let Some(peak) = oom.peak {
-            message.push_str(&format!(", {} MiB were in use", peak >> 20));
-        }
-        message.push(')');
-    }
-    let failure = failure(command, exit.code, captures);
-    match full {
-        // Whatever it says itself, this is the likely reason.
-        Some(full) => {
-            let error = Error::user(format!("{message} ({full})")).with_exec(failure);
-            error.with_hint(Full::HINT)
-        }
-        None => Error::user(message).with_exec(failure),
-    }
-}
-
-/// A command that never began: the user's where it is the program or a path, else ours.
-fn failed_to_run(error: sandbox::Error, command: &Command, captures: &Captures) -> Error {
-    use sandbox::Error as Failure;
-    let message = error.to_string();
-    match error {
-        Failure::Program { code, .. } => Error::user(format!("{message}: exit code: {code}"))
-            .with_exec(failure(command, code, captures)),
-        Failure::Workdir { .. }
-        | Failure::Redirect { .. }
-        | Failure::Stdin { .. }
-        | Failure::Mount { .. }
-        | Failure::Invalid(_) => Error::user(message),
-        Failure::Closed => Error::new(ErrorKind::Cancelled, message),
-        Failure::Limit { .. } => Error::environment(message).with_hint(
-            "take the limits out of engine.toml, or run the engine where it may use them",
-        ),
-        _ => Error::environment(message),
-    }
-}
-
-/// The command for a message: long ones are cut.
-fn display(command: &Command) -> String {
-    const LONGEST: usize = 120;
-    let line = command.args.join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line,
     }
 }

@@ -40,9 +40,13 @@ impl Assembler {
             user: User::default(),
             init: true,
             all_capabilities: false,
+            // What an image is must not depend on what the network says.
+            network: Some(sandbox::Network::None),
             stdin: Stdin::Empty,
             redirect_stdout: None,
             redirect_stderr: None,
+            filter: None,
+            terminal: None,
             keep: Box::new(scratch.clone()),
         };
         let output = {

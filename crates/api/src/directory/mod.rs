@@ -2,6 +2,7 @@
 
 mod export;
 mod read;
+mod terminal;
 mod write;
 
 use crate::looks;
@@ -35,6 +36,7 @@ pub(crate) fn install(builder: &mut Builder) {
     read::install(builder);
     write::install(builder);
     export::install(builder);
+    terminal::install(builder);
 }
 
 impl Directory {

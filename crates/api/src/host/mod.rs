@@ -5,11 +5,18 @@ mod import;
 mod progress;
 mod read;
 mod stream;
+mod terminal;
 
+pub use terminal::UserTerminal;
+
+use bytes::Bytes;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use graph::{Args, Builder, Context, Object, Op, Root};
 use protocol::Error;
-use protocol::attach::{Entry, IgnoreFile, Login, OpenFor, ReadRequest, WriteRequest};
+use protocol::attach::{
+    Entry, IgnoreFile, Login, OpenFor, ReadRequest, SocketAddress, WriteRequest,
+};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -42,8 +49,25 @@ pub trait HostFiles: Send + Sync {
     /// The login that the client's machine keeps for a registry.
     fn login(&self, registry: String) -> BoxFuture<'_, Result<Option<Login>, Error>>;
 
+    /// The bytes of a secret that the client's machine keeps, by its address.
+    fn secret(&self, uri: String) -> BoxFuture<'_, Result<Vec<u8>, Error>>;
+
+    /// Opens a connection to a socket of the client's machine.
+    fn connect(&self, address: SocketAddress) -> BoxFuture<'_, Result<Channel, Error>>;
+
+    /// The terminal that the client's user sits at, once it is free.
+    fn terminal(&self) -> BoxFuture<'_, Result<UserTerminal, Error>>;
+
     /// The nearest entry of a name upwards from the working directory, relative to that.
     fn find_up(&self, name: String) -> BoxFuture<'_, Result<Option<String>, Error>>;
+}
+
+/// A connection to a socket of the client's machine.
+pub struct Channel {
+    /// What comes from the socket, until its side ends.
+    pub incoming: BoxStream<'static, Bytes>,
+    /// What goes to the socket; dropping it ends our side.
+    pub outgoing: mpsc::Sender<Bytes>,
 }
 
 /// An open directory that the client handed over. All below it may be used with the engine's own
@@ -87,7 +111,7 @@ impl Host {
 }
 
 /// The object behind `Query.host`. What it reads belongs to the session that asks.
-struct HostObject;
+pub(crate) struct HostObject;
 
 impl Object for HostObject {
     const TYPE: &'static str = "Host";

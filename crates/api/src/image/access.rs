@@ -3,7 +3,6 @@
 use super::Images;
 use super::error::of_registry;
 use crate::host::Host;
-use crate::secret::Secret;
 use graph::Context;
 use protocol::attach::Login;
 use protocol::{Digest, Error};
@@ -23,7 +22,7 @@ pub(crate) struct Auth {
     /// The registry, by its host.
     pub(crate) registry: String,
     pub(crate) username: String,
-    pub(crate) password: Arc<Secret>,
+    pub(crate) password: Arc<str>,
 }
 
 /// How a registry is to be spoken with, where the caller says so.
@@ -92,8 +91,7 @@ impl Images {
         }
         let (mut given, mut asker) = (Given::new(), Digest::builder("asker"));
         for auth in auths {
-            let (username, password) =
-                (auth.username.clone(), auth.password.plaintext().to_owned());
+            let (username, password) = (auth.username.clone(), auth.password.to_string());
             asker.text(&auth.registry).text(&username).text(&password);
             given.insert(&auth.registry, Credential::Password { username, password });
         }

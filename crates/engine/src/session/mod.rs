@@ -4,6 +4,7 @@ mod body;
 mod events;
 mod host;
 mod http;
+mod redacted;
 
 pub(crate) use body::{Body, Receiving};
 
@@ -12,6 +13,8 @@ use events::EventBuffer;
 use graph::EventSink;
 use host::AttachedHost;
 use protocol::session::ClientSettings;
+use redact::Known;
+use redacted::Redacted;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -47,7 +50,11 @@ impl Session {
         extensions.insert(Arc::new(api::host::Host::new(host.clone())));
         extensions.insert(settings.clone());
         extensions.insert(Arc::new(door.connected()));
-        let sink: Arc<dyn EventSink> = events.clone();
+        // Secrets of a session are the engine's while it is open.
+        let above = extensions.get::<Known>().cloned().unwrap_or_default();
+        let known = Arc::new(Known::within(above));
+        extensions.insert(known.clone());
+        let sink: Arc<dyn EventSink> = Arc::new(Redacted { events: events.clone(), known });
         let graph = backend.graph.session(name.clone(), extensions, sink);
         let stage = watch::Sender::new(Stage::Open);
         Arc::new(Self { name, settings, door, graph, events, host, stage })

@@ -60,12 +60,14 @@ async fn nobody_attaches_to_a_session_that_has_ended() {
     let world = World::new();
     let session = world.session().await;
     let name = session.name.clone();
-    let (mut attached, _) = world.greet(&hello(Purpose::Attach { session: name.clone() })).await;
+    let (mut attached, _) =
+        world.greet(&hello(Purpose::Attach { session: name.clone(), hands_over: true })).await;
     session.hang_up().await;
     // The second connection ends with the first.
     let mut rest = vec![];
     let _ = attached.read_to_end(&mut rest).await;
-    let (_, greeting) = world.greet(&hello(Purpose::Attach { session: name })).await;
+    let (_, greeting) =
+        world.greet(&hello(Purpose::Attach { session: name, hands_over: true })).await;
     assert!(matches!(greeting, Greeting::Refused(_)));
 }
 

@@ -5,7 +5,7 @@
 //! the session's flights, so that requests which need the same call share one evaluation, and it is
 //! dropped when the last of them is.
 
-use super::name::name_of;
+use super::name::{name_of, name_without};
 use crate::flight::{Flight, Joined};
 use crate::input::ArgValues;
 use crate::op::{Resolver, Root, Scope};
@@ -254,7 +254,8 @@ impl Work {
     async fn run(self) -> Evaluation {
         let digest = *self.call.digest();
         let start = SpanStart { parent: self.parent, kind: SpanKind::Call, call: Some(digest) };
-        let span = self.session.spans().start(start, || name_of(&self.call));
+        let spans = self.session.spans();
+        let span = spans.start(start, || name_without(&self.call, &|text| spans.conceal(text)));
         let result = self.run_op(&span).await.map(Arc::new);
         match &result {
             Ok(outcome) => {

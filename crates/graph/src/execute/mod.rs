@@ -30,7 +30,10 @@ pub(crate) async fn execute(session: &Arc<Session>, request: Request) -> Vec<u8>
     let kinds = request.error_kinds;
     match answer(session, request).await {
         Ok(reply) => reply,
-        Err(refusal) => reply::failure(refusal, kinds),
+        Err(mut refusal) => {
+            session.spans().conceal_in(&mut refusal.error);
+            reply::failure(refusal, kinds)
+        }
     }
 }
 

@@ -11,6 +11,12 @@ const MAX_NAME: usize = 2048;
 
 /// The name of a call: the type of its receiver, its field and its arguments.
 pub(super) fn name_of(call: &Call) -> String {
+    name_without(call, &|text| text)
+}
+
+/// The same without what `conceal` takes out of texts. It sees texts before they are cut: of a secret that
+/// is cut in half, half would be shown.
+pub(super) fn name_without(call: &Call, conceal: &dyn Fn(String) -> String) -> String {
     let mut name = String::new();
     if let Some(receiver) = call.receiver() {
         lower_camel_case(&mut name, receiver.returns());
@@ -26,13 +32,13 @@ pub(super) fn name_of(call: &Call) -> String {
         let comma = if index == 0 { "" } else { ", " };
         // Writing into a string does not fail.
         let _ = write!(name, "{comma}{key}: ");
-        write_value(&mut name, value);
+        write_value(&mut name, value, conceal);
     }
     name.push(')');
     name
 }
 
-fn write_value(name: &mut String, value: &Value) {
+fn write_value(name: &mut String, value: &Value, conceal: &dyn Fn(String) -> String) {
     if name.len() > MAX_NAME {
         if !name.ends_with('…') {
             name.push('…');
@@ -45,18 +51,19 @@ fn write_value(name: &mut String, value: &Value) {
         Value::Int(number) => write!(name, "{number}"),
         Value::Float(number) => write!(name, "{number:?}"),
         Value::String(text) => match text.char_indices().nth(MAX_STRING) {
-            Some((end, _)) => write_string(name, &format!("{}…", &text[..end])),
+            Some(_) => write_string(name, &cut(&conceal(text.to_string()))),
             None => write_string(name, text),
         },
         Value::Enum(member) => write!(name, "{member}"),
         Value::Call(call) => write!(name, "{}", call.returns()),
         Value::Sealed(_) => write!(name, "***"),
         Value::List(items) => {
-            write_all(name, ("[", "]"), items.iter().map(|item| ("", item)));
+            write_all(name, ("[", "]"), items.iter().map(|item| ("", item)), conceal);
             Ok(())
         }
         Value::Object(fields) => {
-            write_all(name, ("{", "}"), fields.iter().map(|(key, value)| (&**key, value)));
+            let entries = fields.iter().map(|(key, value)| (&**key, value));
+            write_all(name, ("{", "}"), entries, conceal);
             Ok(())
         }
     };
@@ -67,11 +74,12 @@ fn write_all<'a>(
     name: &mut String,
     (open, close): (&str, &str),
     entries: impl Iterator<Item = (&'a str, &'a Value)>,
+    conceal: &dyn Fn(String) -> String,
 ) {
     name.push_str(open);
     for (index, (key, value)) in entries.enumerate() {
         if name.len() > MAX_NAME {
-            write_value(name, value);
+            write_value(name, value, conceal);
             break;
         }
         name.push_str(if index == 0 { "" } else { ", " });
@@ -79,9 +87,17 @@ fn write_all<'a>(
             name.push_str(key);
             name.push_str(": ");
         }
-        write_value(name, value);
+        write_value(name, value, conceal);
     }
     name.push_str(close);
+}
+
+/// The beginning of a long text.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_STRING) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// `GitRef` as `gitRef`, `JSONValue` as `jsonValue`.
@@ -141,6 +157,14 @@ mod tests {
         let many = Value::List((0..10_000).map(Value::Int).collect());
         let call = Call::new(None, "f", vec![("a".into(), many)], "T", None);
         assert!(name_of(&call).len() < 2100);
+    }
+
+    #[test]
+    fn what_is_concealed_goes_before_a_text_is_cut() {
+        let text: Arc<str> = format!("{}secret", "x".repeat(253)).into();
+        let call = Call::new(None, "f", vec![("a".into(), Value::String(text))], "T", None);
+        let name = name_without(&call, &|text| text.replace("secret", "***"));
+        assert_eq!(name, format!("f(a: \"{}***\")", "x".repeat(253)));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::io::Interest;
 use tokio::sync::oneshot;
@@ -59,6 +60,11 @@ impl AttachedHost {
         path: String,
         purpose: OpenFor,
     ) -> Result<Option<Handed>, Error> {
+        // The client says whether it can when it comes.
+        self.link().await?;
+        if !self.hands_over.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let mut waiting = Waiting::new(&self.handovers)?;
         let request = OpenRequest { path, purpose, token: waiting.token.clone() };
         let reply: OpenReply = json(self.ask(post(OPEN_PATH, &request)).await?).await?;
@@ -72,7 +78,8 @@ impl AttachedHost {
             directory,
             path: reply.path,
             made: reply.made,
-            owner: reply.owner,
+            // The client's numbers are the host's, and ours may be those of a user namespace.
+            owner: sandbox::rootless::inside_ids(reply.owner),
             ignores: reply.ignores,
         }))
     }
@@ -81,7 +88,9 @@ impl AttachedHost {
     pub(crate) async fn receive(&self, connection: Connection, token: &str) -> io::Result<()> {
         let waiting = self.handovers.lock().remove(token);
         let Some(waiting) = waiting else { return Err(io::ErrorKind::NotFound.into()) };
-        let stream = connection.into_inner();
+        let Some(stream) = connection.into_inner().into_unix() else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
         let receiving = stream.async_io(Interest::READABLE, || Ok(take(stream.as_fd())?));
         let received = tokio::time::timeout(ATTACH_TIME, receiving).await;
         // Whoever asked may have gone meanwhile.

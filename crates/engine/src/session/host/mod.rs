@@ -2,11 +2,13 @@
 
 mod handover;
 mod read;
+mod socket;
+mod terminal;
 mod write;
 
 use super::body::{Body, full};
 use crate::greeting::Connection;
-use api::host::{Handed, HostFiles, TreePart};
+use api::host::{Channel, Handed, HostFiles, TreePart, UserTerminal};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use handover::Handovers;
@@ -14,26 +16,26 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, SendRequest};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::Error;
 use protocol::attach::{
-    FIND_UP_PATH, FindUpReply, FindUpRequest, LOGIN_PATH, Login, LoginReply, LoginRequest, OpenFor,
-    ReadRequest, WriteRequest,
+    CONNECTION_WINDOW, FIND_UP_PATH, FindUpReply, FindUpRequest, LOGIN_PATH, Login, LoginReply,
+    LoginRequest, OpenFor, ReadRequest, SECRET_PATH, SecretRequest, SocketAddress, WriteRequest,
 };
 use serde::de::DeserializeOwned;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 /// How long a client may take to dial another connection.
 const ATTACH_TIME: Duration = Duration::from_secs(10);
-/// How much may be on its way on one stream and on a whole connection.
-const STREAM_WINDOW: u32 = 1 << 20;
-const CONNECTION_WINDOW: u32 = 4 << 20;
 
 /// The client's files.
 pub(crate) struct AttachedHost {
     link: watch::Sender<Link>,
+    /// Whether the client can hand open directories over.
+    hands_over: AtomicBool,
     handovers: Handovers,
 }
 
@@ -50,19 +52,30 @@ enum Link {
 
 impl Default for AttachedHost {
     fn default() -> Self {
-        Self { link: watch::Sender::new(Link::Expected), handovers: Handovers::default() }
+        Self {
+            link: watch::Sender::new(Link::Expected),
+            hands_over: AtomicBool::new(false),
+            handovers: Handovers::default(),
+        }
     }
 }
 
 impl AttachedHost {
     /// Makes this connection the way to the client, until it ends.
-    pub(crate) async fn serve(&self, connection: Connection) -> io::Result<()> {
-        let (sender, driver) = Builder::new(TokioExecutor::new())
-            .initial_stream_window_size(STREAM_WINDOW)
+    pub(crate) async fn serve(&self, connection: Connection, hands_over: bool) -> io::Result<()> {
+        let remote = connection.get_ref().is_remote();
+        let shaken = Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .keep_alive_interval(remote.then_some(link::KEEP_ALIVE_INTERVAL))
+            .keep_alive_timeout(link::KEEP_ALIVE_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .initial_stream_window_size(link::stream_window(remote))
             .initial_connection_window_size(CONNECTION_WINDOW)
             .handshake(TokioIo::new(connection))
-            .await
-            .map_err(io::Error::other)?;
+            .await;
+        // Nobody waits for a client that has come and is of no use.
+        let (sender, driver) = shaken.inspect_err(|_| self.end()).map_err(io::Error::other)?;
+        self.hands_over.store(hands_over && !remote, Ordering::Relaxed);
         // One that was here before is replaced: its requests fail and are not sent again.
         self.link.send_replace(Link::Attached(sender));
         let driven = driver.await;
@@ -128,6 +141,21 @@ impl HostFiles for AttachedHost {
             let answer = self.ask(post(LOGIN_PATH, &LoginRequest { registry })).await?;
             Ok(json::<LoginReply>(answer).await?.login)
         })
+    }
+
+    fn secret(&self, uri: String) -> BoxFuture<'_, Result<Vec<u8>, Error>> {
+        Box::pin(async move {
+            let answer = self.ask(post(SECRET_PATH, &SecretRequest { uri })).await?;
+            Ok(collect(answer).await?.into())
+        })
+    }
+
+    fn connect(&self, address: SocketAddress) -> BoxFuture<'_, Result<Channel, Error>> {
+        Box::pin(self.open_socket(address))
+    }
+
+    fn terminal(&self) -> BoxFuture<'_, Result<UserTerminal, Error>> {
+        Box::pin(self.borrow_terminal())
     }
 
     fn find_up(&self, name: String) -> BoxFuture<'_, Result<Option<String>, Error>> {

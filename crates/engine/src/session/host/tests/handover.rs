@@ -29,9 +29,9 @@ async fn hand_over(world: &mut World, with_descriptor: bool) {
         assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
     }
     sendmsg(theirs.as_fd(), &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL).unwrap();
-    world.host.receive(BufReader::new(ours), &asked.token).await.unwrap();
+    world.host.receive(BufReader::new(ours.into()), &asked.token).await.unwrap();
     let again = UnixStream::pair().unwrap().0;
-    assert!(world.host.receive(BufReader::new(again), &asked.token).await.is_err());
+    assert!(world.host.receive(BufReader::new(again.into()), &asked.token).await.is_err());
 }
 
 #[tokio::test]
@@ -65,5 +65,11 @@ async fn a_client_that_hands_nothing_over_is_not_waited_for() {
     let world = World::new(StatusCode::OK, reply(false));
     let open = world.host.open("p".into(), OpenFor::Read { gitignore: false });
     assert!(open.await.unwrap().is_none());
-    assert!(world.host.receive(BufReader::new(UnixStream::pair().unwrap().0), "t").await.is_err());
+    assert!(
+        world
+            .host
+            .receive(BufReader::new(UnixStream::pair().unwrap().0.into()), "t")
+            .await
+            .is_err()
+    );
 }

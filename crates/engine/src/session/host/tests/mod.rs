@@ -1,6 +1,8 @@
 //! Asking a client of a few lines for its files.
 
+mod fuzz;
 mod handover;
+mod socket;
 mod write;
 
 use super::*;
@@ -47,7 +49,7 @@ impl World {
         let host = Arc::new(AttachedHost::default());
         tokio::spawn({
             let host = host.clone();
-            async move { host.serve(BufReader::new(ours)).await }
+            async move { host.serve(BufReader::new(ours.into()), true).await }
         });
         Self { host, asked, client }
     }

@@ -1,0 +1,253 @@
+//! Terminals in containers: `terminal`, what it runs, and the look into what a failed command left.
+//!
+//! A command on a terminal runs as any other, over an overlay of its own, but nothing of what it does is
+//! kept: the container stays the value that it is.
+
+use super::exec::ReturnType;
+use super::failure;
+use super::run::{self, Command, PreparedExec};
+use super::{Container, MountPoint, MountSource};
+use crate::host::{Host, UserTerminal};
+use crate::services::Services;
+use crate::tree::Tree;
+use graph::{Args, Builder, Context, LogStream, Op, Scope, Value};
+use protocol::session::ClientSettings;
+use protocol::{Error, ErrorKind};
+
+/// What a terminal runs when nobody says otherwise.
+const SHELL: &str = "sh";
+/// What programs take the terminal for. Images know it, and users' terminals understand it.
+const TERMINAL_KIND: (&str, &str) = ("TERM", "xterm-256color");
+
+/// The image of a terminal that was given no container.
+const IMAGE: &str = "deb://bookworm";
+/// Where a terminal has the directory that it was opened for.
+const PLACE: &str = "/src";
+
+pub(super) fn install(builder: &mut Builder) {
+    builder.install::<OpenTerminal>().install::<WithDefaultTerminalCmd>();
+}
+
+/// What a terminal runs, as a container remembers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TerminalCommand {
+    args: Vec<String>,
+    all_capabilities: bool,
+}
+
+/// Opens a shell in the container on your terminal. What is done there is not kept: the result is the container
+/// as it was.
+#[derive(Args)]
+struct OpenTerminal {
+    /// What runs there; empty is the container's own terminal command, or `sh`.
+    #[arg(default = "[]")]
+    cmd: Vec<String>,
+    /// Give the command a session of its own with this engine.
+    #[arg(default = "false")]
+    experimental_privileged_nesting: bool,
+    /// Run with every capability. The command is then not isolated from the host.
+    #[arg(default = "false")]
+    insecure_root_capabilities: bool,
+}
+
+impl Op for OpenTerminal {
+    type Parent = Container;
+    type Output = Container;
+    const NAME: &'static str = "terminal";
+    const SCOPE: Scope = Scope::Session;
+
+    fn is_unique(_: &[(Box<str>, Value)]) -> bool {
+        true
+    }
+
+    async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
+        refuse_nesting(self.experimental_privileged_nesting, Self::NAME)?;
+        container.open_terminal(&self.cmd, self.insecure_root_capabilities, cx).await?;
+        Ok(container.clone())
+    }
+}
+
+/// Sets what `terminal` runs in this container.
+#[derive(Args)]
+struct WithDefaultTerminalCmd {
+    /// The program and its arguments.
+    args: Vec<String>,
+    /// Give the command a session of its own with this engine.
+    #[arg(default = "false")]
+    experimental_privileged_nesting: bool,
+    /// Run with every capability. The command is then not isolated from the host.
+    #[arg(default = "false")]
+    insecure_root_capabilities: bool,
+}
+
+impl Op for WithDefaultTerminalCmd {
+    type Parent = Container;
+    type Output = Container;
+    const NAME: &'static str = "withDefaultTerminalCmd";
+
+    async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
+        refuse_nesting(self.experimental_privileged_nesting, Self::NAME)?;
+        let mut changed = container.clone();
+        changed.terminal = Some(TerminalCommand {
+            args: self.args.clone(),
+            all_capabilities: self.insecure_root_capabilities,
+        });
+        Ok(changed)
+    }
+}
+
+impl Container {
+    /// What a terminal runs here when asked to run `args`.
+    fn terminal_command(&self, args: &[String]) -> TerminalCommand {
+        let own =
+            |args: &[String]| TerminalCommand { args: args.to_vec(), all_capabilities: false };
+        match &self.terminal {
+            _ if !args.is_empty() => own(args),
+            Some(command) if !command.args.is_empty() => command.clone(),
+            _ => own(&[SHELL.to_owned()]),
+        }
+    }
+
+    /// A container for who has none of his own.
+    pub(crate) async fn for_terminals(cx: &Context) -> Result<Self, Error> {
+        let scratch = Self::scratch(crate::platform::current());
+        scratch.assembled(IMAGE, cx).await
+    }
+
+    /// This container with a tree at hand, which commands begin in.
+    pub(crate) fn beside(self, tree: Tree) -> Self {
+        let mut changed = self.with_config(|config| config.workdir = PLACE.to_owned());
+        changed.mounts.retain(|mount| mount.path != PLACE);
+        let source = MountSource::Directory(tree);
+        changed.mounts.push(MountPoint { path: PLACE.to_owned(), source, read_only: false });
+        changed
+    }
+
+    /// Opens a terminal that runs `args`, or what this container says.
+    pub(crate) async fn open_terminal(
+        &self,
+        args: &[String],
+        all_capabilities: bool,
+        cx: &Context,
+    ) -> Result<(), Error> {
+        let mut command = self.terminal_command(args);
+        command.all_capabilities |= all_capabilities;
+        open(self, command, None, cx).await
+    }
+}
+
+/// Lets the user look into what a failed command left, if that was asked for. The failure stays what it
+/// is, whatever comes of it.
+pub(super) async fn look_into(
+    error: Error,
+    left: impl FnOnce() -> Result<Container, Error>,
+    cx: &Context,
+) -> Error {
+    let Some(args) = interactive(cx) else { return error };
+    let word =
+        format!("{}\r\nThis is the container as it was left. `exit` leaves it.", error.message);
+    let opened = match left() {
+        Ok(left) => {
+            let command = TerminalCommand { args, all_capabilities: false };
+            open(&left, command, Some(&word), cx).await
+        }
+        Err(error) => Err(error),
+    };
+    match opened {
+        Ok(()) => error,
+        Err(why) => {
+            let hint = format!("no terminal was opened there: {}", why.message);
+            why.hints.into_iter().fold(error.with_hint(hint), Error::with_hint)
+        }
+    }
+}
+
+/// What is to run on a terminal where a command failed, if anything is.
+pub(super) fn interactive(cx: &Context) -> Option<Vec<String>> {
+    let settings = cx.get::<ClientSettings>().ok()?;
+    Some(settings.interactive.clone()).filter(|args| !args.is_empty())
+}
+
+/// Runs a command on the user's terminal, to its end.
+async fn open(
+    container: &Container,
+    command: TerminalCommand,
+    word: Option<&str>,
+    cx: &Context,
+) -> Result<(), Error> {
+    let services = cx.get::<Services>()?;
+    let revealed = container.secrets.reveal(cx).await?;
+    let mut terminal = cx.get::<Host>()?.files().terminal().await?;
+    let command = Command {
+        args: command.args,
+        expect: ReturnType::Any,
+        all_capabilities: command.all_capabilities,
+        init: true,
+        stdin: String::new(),
+        redirect_stdin: None,
+        redirect_stdout: None,
+        redirect_stderr: None,
+    };
+    let prepared = run::prepare(container, (&command, &revealed), services, cx).await?;
+    if let Some(word) = word {
+        terminal.say(word).await;
+    }
+    attend(terminal, prepared, &command, cx).await
+}
+
+async fn attend(
+    terminal: UserTerminal,
+    prepared: PreparedExec,
+    command: &Command,
+    cx: &Context,
+) -> Result<(), Error> {
+    let services = cx.get::<Services>()?;
+    let mut spec = prepared.spec;
+    // The user sees what the command prints, and nobody else does: nothing of it is kept.
+    spec.filter = None;
+    if spec.env.iter().all(|(name, _)| name != TERMINAL_KIND.0) {
+        spec.env.push((TERMINAL_KIND.0.to_owned(), TERMINAL_KIND.1.to_owned()));
+    }
+    let ended = tokio::select! {
+        ended = terminal.run(spec, &services.sandbox) => ended,
+        Ok(full) = prepared.stopped => {
+            drop(prepared.workspace);
+            run::released(prepared.gone, services).await;
+            return Err(failure::stopped(full, &command.args.join(" ")));
+        }
+    };
+    match ended {
+        Ok(exit) => {
+            cx.span().log(LogStream::Engine, format!("exit code: {}\n", exit.code));
+            Ok(())
+        }
+        Err(error) => Err(failure::not_begun(error)),
+    }
+}
+
+/// Refuses what is still to come.
+pub(crate) fn refuse_nesting(asked: bool, field: &str) -> Result<(), Error> {
+    if !asked {
+        return Ok(());
+    }
+    let message = format!("`experimentalPrivilegedNesting` of {field} is not implemented yet");
+    Err(Error::new(ErrorKind::NotImplemented, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_runs_what_was_asked_for_then_what_the_container_says_then_a_shell() {
+        let words = |words: &[&str]| -> Vec<String> { words.iter().map(|&w| w.into()).collect() };
+        let mut container = Container::scratch("linux/amd64");
+        assert_eq!(container.terminal_command(&[]).args, ["sh"]);
+        assert_eq!(container.terminal_command(&words(&["bash", "-l"])).args, ["bash", "-l"]);
+        let own = TerminalCommand { args: words(&["fish"]), all_capabilities: true };
+        container.terminal = Some(own.clone());
+        assert_eq!(container.terminal_command(&[]), own);
+        let asked = container.terminal_command(&words(&["bash"]));
+        assert_eq!((asked.args, asked.all_capabilities), (words(&["bash"]), false));
+    }
+}
