@@ -8,6 +8,7 @@ use crate::command::{output, quietly};
 use crate::project::Project;
 use anyhow::{Context as _, Result, bail};
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,7 +19,7 @@ const IMAGE_BYTES: u64 = 24 << 30;
 pub(crate) fn enter(words: &[&str]) -> Result<()> {
     let user = output(Command::new("id").arg("-u")).unwrap_or_default();
     if user.trim() != "0" {
-        bail!("containers need root for now: run this task as root");
+        bail!("this task mounts file systems and makes users: run it as root");
     }
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "--"]);
@@ -50,6 +51,7 @@ impl Image {
         make_file_system(&file)?;
         let path = place(&work, name)?;
         quietly(Command::new("mount").args(["-o", "loop"]).arg(&file).arg(&path))?;
+        open_tunnels(&path)?;
         Ok(Self { path, file, _turn: turn })
     }
 }
@@ -62,6 +64,19 @@ impl Drop for Image {
         let _ = std::fs::remove_dir(&self.path);
         let _ = std::fs::remove_file(&self.file);
     }
+}
+
+/// Lets every user open the node that tunnels are made by, as most machines do. Where the machine does
+/// not, a node in the image takes its place, for this namespace alone.
+fn open_tunnels(image: &Path) -> Result<()> {
+    let node = Path::new("/dev/net/tun");
+    let Ok(found) = node.metadata() else { return Ok(()) };
+    if found.permissions().mode() & 0o006 == 0o006 {
+        return Ok(());
+    }
+    let open = image.join("tun");
+    quietly(Command::new("mknod").args(["-m", "666"]).arg(&open).args(["c", "10", "200"]))?;
+    quietly(Command::new("mount").arg("--bind").arg(&open).arg(node))
 }
 
 /// Where to mount. Sockets and some peers allow for short paths only, so it is not in the build

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "a task runner talks on the terminal")]
 
 mod bench;
+mod clients;
 mod command;
 mod demo;
 mod docs;
@@ -30,14 +31,15 @@ Usage: cargo xtask <task> [options]
   demo                     build ci-tool and run a small pipeline in real containers
   test [--full] [filter]   format, lints, tidy, build and all tests, real containers included;
                            with a filter: build and the tests whose names contain it;
-                           --full adds doc tests and the extra checkers that are installed
+                           --full adds doc tests, the oldest client libraries and the extra
+                           checkers that are installed
   tidy                     rules about files, names and crate arrows
   docs [--check|--missing] write docs/reference; --check only compares; --missing lists the fields
                            of the API that answer \"not implemented yet\"
   bench [name]             release build, then every benchmark (or one), each beside a peer or floor
   soak [filter]            the tests that repeat themselves, 200 rounds each
   release                  the static binary, its size and a proof that it needs no library
-  setup [for]              install what a task needs (for: build, test, bench)
+  setup [for]              install what a task needs (for: build, test, bench, clients)
 ";
 
 /// A hidden first word: the rest of `test`, `bench` or `soak`, inside a mount namespace of its own.
@@ -65,6 +67,10 @@ fn run() -> Result<()> {
         ["bench", rest @ ..] => bench::run(&project, rest),
         ["soak", rest @ ..] => soak::run(&project, rest),
         ["release"] => release::run(&project),
+        ["setup", "clients"] => {
+            packages::require(packages::Purpose::Test)?;
+            clients::prepare(&project, clients::ALL)
+        }
         ["setup", rest @ ..] => packages::run(rest),
         [INSIDE, "test", rest @ ..] => test::inside(&project, rest),
         [INSIDE, "soak", rest @ ..] => soak::inside(&project, rest),

@@ -44,6 +44,17 @@ const TEST: &[Need] = &[
     Need { package: "skopeo", present: || exists("skopeo") },
     Need { package: "umoci", present: || exists("umoci") },
     Need { package: "podman", present: || exists("podman") },
+    Need { package: "passwd", present: || exists("useradd") },
+    Need { package: "uidmap", present: || exists("newuidmap") },
+    Need { package: "iproute2", present: || exists("ip") },
+    Need { package: "nftables", present: || exists("nft") },
+    Need { package: "passt", present: || exists("pasta") },
+    Need { package: "openssh-client", present: || exists("ssh") && exists("ssh-keygen") },
+    Need { package: "dropbear-bin", present: || exists("dropbear") },
+    Need { package: "python3-venv", present: python_venv },
+    Need { package: "nodejs", present: || exists("node") },
+    Need { package: "npm", present: || exists("npm") },
+    Need { package: "golang", present: || exists("go") },
 ];
 
 const BENCH: &[Need] = &[
@@ -61,7 +72,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         [] | ["test"] => require(Purpose::Test),
         ["build"] => require(Purpose::Build),
         ["bench"] => require(Purpose::Bench),
-        _ => bail!("usage: cargo xtask setup [build|test|bench]"),
+        _ => bail!("usage: cargo xtask setup [build|test|bench|clients]"),
     }
 }
 
@@ -120,6 +131,11 @@ fn static_busybox() -> bool {
     ["/bin/busybox", "/usr/bin/busybox"].iter().any(|path| {
         file(path) && output(Command::new("ldd").arg(path)).is_none_or(|text| text.is_empty())
     })
+}
+
+/// Whether Python can make an environment with a package manager in it.
+fn python_venv() -> bool {
+    output(Command::new("python3").args(["-c", "import venv, ensurepip"])).is_some()
 }
 
 #[cfg(test)]

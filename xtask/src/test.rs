@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that CI checks, and all that one needs at home.
 
+use crate::clients;
 use crate::command::{exists, line, quietly, run as show};
 use crate::image::{Image, enter};
 use crate::packages::{Purpose, require};
@@ -12,6 +13,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// Adds what is not part of every run.
+const FULL: &str = "--full";
+/// What filters say that mean the tests of client libraries.
+const CLIENTS: &str = "client";
+/// The tests of client libraries that only `--full` runs.
+const OLDEST_CLIENTS: &str = "clients::oldest::";
+
 /// Tests counted over all programs that ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tally {
@@ -22,8 +30,8 @@ pub(crate) struct Tally {
 
 /// Runs the checks that need no container, then the tests in a mount namespace of their own.
 pub(crate) fn run(project: &Project, words: &[&str]) -> Result<()> {
-    let full = words.contains(&"--full");
-    let filters: Vec<&str> = words.iter().copied().filter(|word| *word != "--full").collect();
+    let full = words.contains(&FULL);
+    let filters: Vec<&str> = words.iter().copied().filter(|word| *word != FULL).collect();
     if let Some(option) = filters.iter().find(|word| word.starts_with('-')) {
         bail!("unknown option `{option}`: cargo xtask test [--full] [filter]");
     }
@@ -34,17 +42,34 @@ pub(crate) fn run(project: &Project, words: &[&str]) -> Result<()> {
         show(cargo(project, "clippy").args(EVERYTHING).args(["--", "-D", "warnings"]))?;
     }
     build(project)?;
+    if wants_clients(words) {
+        clients::prepare(project, if full { clients::ALL } else { clients::USUAL })?;
+    }
     if full {
         extras(project)?;
     }
-    enter(&[&["test"], filters.as_slice()].concat())
+    enter(&[&["test"], words].concat())
 }
 
 /// The part of the task that runs in the namespace.
 pub(crate) fn inside(project: &Project, words: &[&str]) -> Result<()> {
     let image = Image::mount(project, "test")?;
-    let suite = Suite::prepare(project, &image)?;
-    report(suite.run(words.first().copied())?)
+    let mut suite = Suite::prepare(project, &image)?;
+    let filter = words.iter().find(|word| **word != FULL).copied();
+    let mut tally = suite.run(filter)?;
+    if words.contains(&FULL) && wants_clients(words) {
+        suite.options.push("--ignored");
+        let oldest = suite.run(Some(OLDEST_CLIENTS))?;
+        tally.passed += oldest.passed;
+        tally.failed += oldest.failed;
+    }
+    report(tally)
+}
+
+/// Whether the tests of client libraries are among those that run.
+fn wants_clients(words: &[&str]) -> bool {
+    let mut filters = words.iter().filter(|word| **word != FULL).peekable();
+    filters.peek().is_none() || filters.any(|filter| filter.contains(CLIENTS))
 }
 
 /// Prints the last line of a run; a failed test is an error.
@@ -95,6 +120,7 @@ impl<'a> Suite<'a> {
                 ("TESTKIT_BIN", project.pin(&project.program("ci-tool"))?),
                 ("TESTKIT_STATE", image.path.clone()),
                 ("TESTKIT_DEBIAN_CACHE", cache),
+                ("TESTKIT_CLIENTS", clients::programs(project)?),
             ],
             options: Vec::new(),
         };
