@@ -13,6 +13,7 @@ mod chain;
 mod cli;
 mod cold_start;
 mod debian;
+mod display;
 mod document;
 mod exec;
 mod export;
@@ -22,12 +23,16 @@ mod import;
 mod long_chain;
 mod measure;
 mod memory;
+mod network;
 mod ours;
 mod peers;
 mod pull;
 mod push;
+mod python;
 mod report;
+mod rootless;
 mod start;
+mod together;
 mod wide;
 mod wire;
 
@@ -46,12 +51,17 @@ struct Question {
 /// All questions, the short ones first.
 const QUESTIONS: &[Question] = &[
     Question { name: "exec", title: exec::TITLE, ask: exec::ask },
+    Question { name: "rootless", title: rootless::TITLE, ask: rootless::ask },
+    Question { name: "network", title: network::TITLE, ask: network::ask },
+    Question { name: "together", title: together::TITLE, ask: together::ask },
     Question { name: "chain", title: chain::TITLE, ask: chain::ask },
     Question { name: "cli", title: cli::TITLE, ask: cli::ask },
     Question { name: "cold-start", title: cold_start::TITLE, ask: cold_start::ask },
     Question { name: "start", title: start::TITLE, ask: start::ask },
     Question { name: "memory", title: memory::TITLE, ask: memory::ask },
+    Question { name: "python", title: python::TITLE, ask: python::ask },
     Question { name: "import", title: import::TITLE, ask: import::ask },
+    Question { name: "display", title: display::TITLE, ask: display::ask },
     Question { name: "long-chain", title: long_chain::TITLE, ask: long_chain::ask },
     Question { name: "wide", title: wide::TITLE, ask: wide::ask },
     Question { name: "debian", title: debian::TITLE, ask: debian::ask },

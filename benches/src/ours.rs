@@ -9,11 +9,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use testkit::process::tree;
-use testkit::{Session, State};
+use testkit::{Machine, Session, State, Terminal, User};
 
 // The program is measured from outside, so its variables have the names that users know them by.
 const STATE_DIR: &str = "CITOOL_STATE_DIR";
 const ENGINE_CONFIG: &str = "CITOOL_ENGINE_CONFIG";
+
+/// The settings of an engine whose commands have no network.
+const ALONE: &str = "network = \"none\"";
 
 /// A state folder whose engine is gone when this is. One at a time: each holds a ticket to run.
 pub(crate) struct Ours {
@@ -24,6 +27,21 @@ impl Ours {
     /// An empty state folder.
     pub(crate) fn new() -> Self {
         Self { state: State::new() }
+    }
+
+    /// An empty state folder whose commands have no network.
+    pub(crate) fn alone() -> Self {
+        Self { state: State::with_config(ALONE) }
+    }
+
+    /// Another one of a user without root, on the same ticket.
+    pub(crate) fn of_user(&self) -> Self {
+        Self { state: self.state.another().given_to(User::with_ids(), ALONE) }
+    }
+
+    /// Starts the engine in a machine of its own.
+    pub(crate) fn start_in(&self, machine: &Machine) {
+        machine.start_engine(&self.state);
     }
 
     /// A run of the program. By hand, because waiting for it must not be rounded up to any tick.
@@ -39,8 +57,18 @@ impl Ours {
 
     /// A run of `query` with a document.
     pub(crate) fn query(&self, document: &str) -> Command {
-        let file = self.state.file(&format!("{}.graphql", fresh()), document);
+        let file = self.file(document);
         self.command(&["query", "--doc", &file.to_string_lossy()])
+    }
+
+    /// A document as a file.
+    pub(crate) fn file(&self, document: &str) -> PathBuf {
+        self.state.file(&format!("{}.graphql", fresh()), document)
+    }
+
+    /// A run of the program on a terminal.
+    pub(crate) fn on_terminal(&self, args: &[&str], columns: u16, rows: u16) -> Terminal {
+        Terminal::start(self.state.cli(args), columns, rows)
     }
 
     /// A session on this state folder, with a container on a root file system.
@@ -76,8 +104,8 @@ pub(crate) struct Connection {
     wire: Wire,
     /// The container that everything starts from.
     pub(crate) container: String,
-    // Ends the session when dropped.
-    _session: Session,
+    /// Ends the session when dropped.
+    session: Session,
 }
 
 impl Connection {
@@ -92,7 +120,12 @@ impl Connection {
             quoted(&directory)
         );
         let container = wire.ask_text(&container, "sync").context("cannot use the root")?;
-        Ok(Self { wire, container, _session: session })
+        Ok(Self { wire, container, session })
+    }
+
+    /// Another connection to the same session.
+    pub(crate) fn another(&self) -> Result<Wire> {
+        Wire::connect(&self.session.endpoint)
     }
 
     /// A pipeline that starts from the container.

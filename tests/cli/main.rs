@@ -17,16 +17,32 @@ mod version;
 // What is true of every command.
 mod errors;
 mod interrupt;
+mod network;
 mod progress;
+mod progress_live;
 
 // The engine behind them: starting, stopping, settings, greeting.
 mod engine;
 
+// The same engine for a user without root.
+mod rootless;
+
 // What the wire promises: ids, values, introspection.
 mod graph;
 
+// What a host lends to containers.
+mod secrets;
+mod sockets;
+mod terminal;
+
 // Images made from Debian packages.
 mod debian;
+
+// Programs for published client libraries, unchanged.
+mod clients;
+
+// Engines on other machines.
+mod remote;
 
 // Loops over what must hold whatever happens: 20 rounds here, 200 in `cargo xtask soak`.
 mod must_hold;

@@ -25,7 +25,7 @@ const FLOOR_WARM_UP: usize = 2;
 pub(crate) fn ask(report: &mut Report) -> Result<()> {
     let peers = Peers::prepare()?;
     let mut others = Others::prepare(report, &peers);
-    let ours = Ours::new();
+    let ours = Ours::alone();
     let mut connection = ours.connect(&peers.root())?;
     for _ in 0..WARM_UP {
         step(&mut connection)?;

@@ -30,8 +30,17 @@ impl<'a> Podman<'a> {
     /// Runs `true` in a container without a network. Limits are given, because the defaults are
     /// higher than a process without the right to raise them may set.
     pub(crate) fn run(&self) -> Result<Duration> {
+        self.run_in("none")
+    }
+
+    /// Runs `true` in a container on its bridge.
+    pub(crate) fn run_on_bridge(&self) -> Result<Duration> {
+        self.run_in("bridge")
+    }
+
+    fn run_in(&self, network: &str) -> Result<Duration> {
         let mut command = self.command();
-        command.args(["run", "--rm", "--network=none"]);
+        command.args(["run", "--rm", &format!("--network={network}")]);
         command.args(["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"]);
         time_command(command.args([IMAGE, "true"]))
     }

@@ -49,18 +49,22 @@ pub(crate) trait CallCommand: Args + FromArgMatches {
 }
 
 impl CallFlags {
-    /// The global flags before the functions, and of those after them the one that decides where
-    /// everything else happens.
+    /// The global flags before the functions, and of those after them the ones that must be known before
+    /// the session is opened: where everything happens, and what happens after a failure.
     pub(crate) fn early_globals(&self) -> GlobalArgs {
         let mut globals = self.globals.clone();
         let mut words = self.words.iter();
         while let Some(word) = words.next() {
-            let value = match word.strip_prefix("--workdir") {
+            let mut value = |flag: &str| match word.strip_prefix(flag) {
                 Some("") => words.next().map(String::as_str),
                 Some(rest) => rest.strip_prefix('='),
                 None => None,
             };
-            globals.shared.workdir = value.map(PathBuf::from).or(globals.shared.workdir);
+            globals.shared.workdir =
+                value("--workdir").map(PathBuf::from).or(globals.shared.workdir);
+            let command = value("--interactive-command").map(str::to_owned);
+            globals.shared.interactive_command = command.or(globals.shared.interactive_command);
+            globals.shared.interactive |= asks_for_terminal(word);
         }
         globals
     }
@@ -92,6 +96,13 @@ pub(crate) async fn run<C: CallCommand>(
         }
     }
     Ok(Exit::SUCCESS)
+}
+
+/// Whether a word is `-i`, alone or among other letters.
+fn asks_for_terminal(word: &str) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    let known = |letter| "dEijqsvwy".contains(letter);
+    word == "--interactive" || (letters.contains('i') && letters.chars().all(known))
 }
 
 /// What came of it.
@@ -279,6 +290,15 @@ mod tests {
         assert_eq!(workdir("container --workdir=/b stdout"), Some("/b".into()));
         assert_eq!(workdir("container --workdir /c stdout"), Some("/c".into()));
         assert_eq!(workdir("container with-workdir --path=/d"), None);
+    }
+
+    #[test]
+    fn a_terminal_after_a_failure_is_asked_for_anywhere() {
+        let asked = |line: &str| flags(line).early_globals().interactive().unwrap();
+        assert_eq!(asked("container stdout -vi"), ["/bin/sh"]);
+        assert_eq!(asked("container --interactive --interactive-command bash"), ["bash"]);
+        assert_eq!(asked("-i --interactive-command=bash container"), ["bash"]);
+        assert!(asked("container with-exec --args=-i -- --interactive=x").is_empty());
     }
 
     #[test]

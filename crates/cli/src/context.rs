@@ -6,7 +6,8 @@ use crate::globals::{DisplayChoice, GlobalArgs};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::{Finish, Progress};
-use client::{Notices, Session, SessionOptions};
+use crate::terminal::Terminal;
+use client::{Loans, Notices, Session, SessionOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tui::{Display, Mode, Settings, Stream};
@@ -78,10 +79,17 @@ impl Context {
 
     /// Opens a session for a command that already listens to Ctrl-C.
     pub(crate) async fn open_with(&self, mut interrupt: Interrupt) -> Result<Work, Error> {
-        let options = SessionOptions { notices: self.notices(), ..SessionOptions::default() };
+        let (terminals, loans) = client::terminals();
+        let options = SessionOptions {
+            notices: self.notices(),
+            interactive: self.globals.interactive()?,
+            terminals,
+            ..SessionOptions::default()
+        };
         match interrupt.or(client::connect(&self.environment.client, options)).await {
             Ok(session) => {
-                Ok(Work { session, interrupt, progress: None, output: self.output, told: false })
+                let (output, loans) = (self.output, Some(loans));
+                Ok(Work { session, interrupt, progress: None, output, loans, told: false })
             }
             Err(error) => Err(self.told(error)),
         }
@@ -94,12 +102,15 @@ pub(crate) struct Work {
     pub(crate) interrupt: Interrupt,
     pub(crate) progress: Option<Progress>,
     output: Output,
+    /// Who asks for the terminal; a display that is redrawn in place lends it.
+    loans: Option<Loans>,
     told: bool,
 }
 
 impl Work {
     /// Begins to show progress.
     pub(crate) fn show(&mut self, choice: DisplayChoice) {
+        let loans = self.loans.take();
         if choice.mode == Mode::Silent {
             return;
         }
@@ -109,10 +120,14 @@ impl Work {
             debug: choice.debug,
             paint: self.output.paint(),
             size: Box::new(tui::stderr_size),
+            keys: choice.keys && self.output.stdout_is_terminal(),
+            heartbeat: choice.heartbeat,
         };
+        let terminal = Terminal::new(choice.mode == Mode::Live, settings.keys, loans);
         let (stdout, stderr) = (Box::new(std::io::stdout()), Box::new(std::io::stderr()));
         let display = Display::new(settings, stdout, stderr);
-        self.progress = Some(Progress::start(self.session.events(), display));
+        let progress = Progress::start(self.session.events(), display, terminal, choice.stay);
+        self.progress = Some(progress);
     }
 
     /// Prints a line beside the display, which is not disturbed by it.
@@ -138,7 +153,11 @@ impl Work {
             return Err(self.abandon(error).await);
         }
         let closed = self.interrupt.or(self.session.close()).await;
-        let how = if failed { Finish::Failed } else { Finish::Succeeded };
+        let how = match &closed {
+            Err(Error { kind: Kind::Interrupted, .. }) => Finish::Interrupted,
+            _ if failed => Finish::Failed,
+            _ => Finish::Succeeded,
+        };
         let shown = match self.progress.take() {
             Some(progress) => progress.finish(how).await,
             None => tui::Shown::default(),

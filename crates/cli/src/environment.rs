@@ -18,12 +18,16 @@ pub struct Environment {
     pub silent: String,
     /// Default of `--quiet`.
     pub quiet: String,
+    /// How often a report gives a sign of life.
+    pub report_heartbeat: String,
     /// Working directory when `--workdir` is not given.
     pub workdir: String,
     /// Which command set's form wins where the two differ.
     pub command_set: String,
     /// Whether colours are unwanted.
     pub no_color: bool,
+    /// Whether the terminal, if there is one, can only take lines.
+    pub dumb_terminal: bool,
     /// What this binary was built from.
     pub build: Build,
 }
@@ -53,9 +57,11 @@ impl Environment {
             progress: text(env::PROGRESS),
             silent: text(env::SILENT),
             quiet: text(env::QUIET),
+            report_heartbeat: text(env::REPORT_HEARTBEAT),
             workdir: text(env::WORKDIR),
             command_set: text(env::COMMAND_SET),
             no_color: lookup("NO_COLOR").is_some_and(|value| !value.is_empty()),
+            dumb_terminal: lookup("TERM").is_some_and(|value| value == "dumb"),
             build,
         }
     }

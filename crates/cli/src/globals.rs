@@ -6,9 +6,17 @@
 
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::words;
 use clap::{ArgAction, Args};
 use std::path::PathBuf;
+use std::time::Duration;
 use tui::Mode;
+
+/// How often a report gives a sign of life, unless the environment says otherwise.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+
+/// What runs on a terminal that is opened after a failure.
+const SHELL: &str = "/bin/sh";
 
 /// Flags that every command takes.
 #[derive(Args, Clone, Debug, Default)]
@@ -37,10 +45,10 @@ pub(crate) struct SharedArgs {
     env: Option<String>,
     /// Spawn a terminal when a container exec fails
     #[arg(short, long)]
-    interactive: bool,
+    pub(crate) interactive: bool,
     /// Command of that terminal
-    #[arg(long, value_name = "string", default_value = "/bin/sh")]
-    interactive_command: Option<String>,
+    #[arg(long, value_name = "string", default_value = SHELL)]
+    pub(crate) interactive_command: Option<String>,
     /// Lock lookup mode: disabled, live, pinned or frozen
     #[arg(long, value_name = "string", default_value = "disabled")]
     #[arg(value_parser = ["disabled", "live", "pinned", "frozen"])]
@@ -103,6 +111,12 @@ pub(crate) struct DisplayChoice {
     pub(crate) mode: Mode,
     pub(crate) level: i32,
     pub(crate) debug: bool,
+    /// How often a report gives a sign of life.
+    pub(crate) heartbeat: Option<Duration>,
+    /// Whether keys are for the display.
+    pub(crate) keys: bool,
+    /// Whether the display stays after the work until the user leaves it.
+    pub(crate) stay: bool,
 }
 
 impl GlobalArgs {
@@ -120,7 +134,7 @@ impl GlobalArgs {
                 interactive_command: chosen(
                     late.interactive_command,
                     early.interactive_command,
-                    "/bin/sh",
+                    SHELL,
                 ),
                 lock: chosen(late.lock, early.lock, "disabled"),
                 no_exit: late.no_exit || early.no_exit,
@@ -142,16 +156,26 @@ impl GlobalArgs {
         let lock = shared.lock.as_deref().is_some_and(|mode| mode != "disabled");
         let used = [
             (shared.env.is_some(), "--env"),
-            (shared.interactive, "--interactive"),
             (lock, "--lock"),
-            (shared.no_exit, "--no-exit"),
             (shared.workspace.is_some(), "--workspace"),
             (shared.x_release.is_some(), "--x-release"),
         ];
         match used.iter().find(|(used, _)| *used) {
             Some((_, flag)) => Err(Error::not_available(format_args!("`{flag}`"))),
-            None => Ok(()),
+            None => self.interactive().map(drop),
         }
+    }
+
+    /// What runs on the terminal in a container whose command failed; nothing unless that was asked for.
+    pub(crate) fn interactive(&self) -> Result<Vec<String>, Error> {
+        let line = self.shared.interactive_command.as_deref().unwrap_or(SHELL);
+        let split = words::split(line).and_then(|words| match words.first() {
+            Some(_) => Ok(words),
+            None => Err("it is empty"),
+        });
+        let refused = |reason| Error::user(format!("`--interactive-command`: {reason}"));
+        let words = split.map_err(refused)?;
+        Ok(if self.shared.interactive { words } else { vec![] })
     }
 
     /// Whether nothing but results and errors is to be printed.
@@ -178,7 +202,15 @@ impl GlobalArgs {
         };
         let level = base + i32::from(self.shared.verbose) - i32::from(quiet);
         let mode = self.mode(environment, terminal)?;
-        Ok(DisplayChoice { mode, level, debug: self.shared.debug })
+        let live = mode == Mode::Live;
+        Ok(DisplayChoice {
+            mode,
+            level,
+            debug: self.shared.debug,
+            heartbeat: heartbeat(&environment.report_heartbeat)?,
+            keys: live,
+            stay: live && self.shared.no_exit,
+        })
     }
 
     fn mode(&self, environment: &Environment, terminal: bool) -> Result<Mode, Error> {
@@ -192,7 +224,7 @@ impl GlobalArgs {
             (flag, _) => flag,
         };
         match name {
-            "auto" if terminal => Ok(Mode::Live),
+            "auto" if terminal && !environment.dumb_terminal => Ok(Mode::Live),
             "auto" | "plain" => Ok(Mode::Plain),
             "tty" if terminal => Ok(Mode::Live),
             "tty" => Err(Error::user("progress format `tty` needs a terminal")),
@@ -236,6 +268,20 @@ impl ModuleArgs {
             }
         }
     }
+}
+
+/// How often a report gives a sign of life.
+fn heartbeat(text: &str) -> Result<Option<Duration>, Error> {
+    if text.is_empty() {
+        return Ok(Some(HEARTBEAT));
+    }
+    if text == "0" {
+        return Ok(None);
+    }
+    let name = protocol::env::REPORT_HEARTBEAT;
+    let parsed = config::parse_duration(text);
+    let parsed = parsed.map_err(|error| Error::user(format!("`{name}`: {error}")))?;
+    Ok(Some(parsed).filter(|every| !every.is_zero()))
 }
 
 /// The later value unless it is only the default.
@@ -289,6 +335,9 @@ mod tests {
             assert_eq!(mode(words, variable, terminal), expected, "{words:?} {variable}");
         }
         assert!(mode(&[], "fancy", true).contains("unknown progress format `fancy`"));
+        let dumb = Environment { dumb_terminal: true, ..Environment::default() };
+        let choice = |words: &[&str]| typed(words).globals.display(&dumb, 1, true).unwrap().mode;
+        assert_eq!((choice(&[]), choice(&["--progress=tty"])), (Mode::Plain, Mode::Live));
     }
 
     #[test]
@@ -304,12 +353,30 @@ mod tests {
     }
 
     #[test]
+    fn a_display_stays_only_where_there_is_something_to_look_at() {
+        let stays = |words: &[&str], terminal| {
+            typed(words).globals.display(&Environment::default(), 1, terminal).unwrap().stay
+        };
+        assert!(stays(&["-E"], true) && stays(&["--no-exit", "--progress=tty"], true));
+        assert!(!stays(&[], true) && !stays(&["-E"], false) && !stays(&["-E", "-s"], true));
+    }
+
+    #[test]
+    fn signs_of_life_come_as_often_as_the_variable_says() {
+        let every = |text: &str| heartbeat(text).map_err(|error| error.to_string());
+        assert_eq!(every(""), Ok(Some(HEARTBEAT)));
+        assert_eq!(every("2m"), Ok(Some(Duration::from_secs(120))));
+        assert_eq!((every("0"), every("0s")), (Ok(None), Ok(None)));
+        assert!(every("often").unwrap_err().contains("CITOOL_REPORT_HEARTBEAT"));
+    }
+
+    #[test]
     fn later_flags_win_and_counts_add_up() {
         let early = typed(&["-v", "--progress=plain", "--workdir=/a"]).globals;
         let late = typed(&["-vv", "-d"]).globals.after(early.clone());
         let environment = Environment::default();
-        let expected = DisplayChoice { mode: Mode::Plain, level: 3, debug: true };
-        assert_eq!(late.display(&environment, 0, true).unwrap(), expected);
+        let choice = late.display(&environment, 0, true).unwrap();
+        assert_eq!((choice.mode, choice.level, choice.debug), (Mode::Plain, 3, true));
         assert_eq!(late.shared.workdir, Some("/a".into()));
         let late = typed(&["--progress=dots"]).globals.after(early);
         assert_eq!(late.display(&environment, 0, true).unwrap().mode, Mode::Dots);
@@ -317,12 +384,26 @@ mod tests {
 
     #[test]
     fn what_is_still_to_come_is_an_error_when_used() {
-        for word in ["--env=x", "-i", "--lock=live", "-E", "-W=.", "--x-release=main"] {
+        for word in ["--env=x", "--lock=live", "-W=.", "--x-release=main"] {
             let error = typed(&[word]).globals.check().unwrap_err().to_string();
             assert!(error.ends_with("is not available yet"), "{word}: {error}");
         }
         for word in ["-y", "--org=x", "--lock=disabled", "-w", "--interactive-command=bash"] {
             typed(&[word]).globals.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_terminal_after_a_failure_runs_what_was_asked_for() {
+        let interactive = |words: &[&str]| typed(words).globals.interactive();
+        assert!(interactive(&[]).unwrap().is_empty());
+        assert!(interactive(&["--interactive-command=bash"]).unwrap().is_empty());
+        assert_eq!(interactive(&["-i"]).unwrap(), ["/bin/sh"]);
+        let given = interactive(&["-i", "--interactive-command", "bash -c 'a b'"]);
+        assert_eq!(given.unwrap(), ["bash", "-c", "a b"]);
+        for line in ["", "'open"] {
+            let flag = format!("--interactive-command={line}");
+            typed(&[&flag]).globals.check().unwrap_err();
         }
     }
 

@@ -9,6 +9,7 @@ pub(crate) struct Interrupt {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
+    quit: Signal,
 }
 
 impl Interrupt {
@@ -18,6 +19,7 @@ impl Interrupt {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
         })
     }
 
@@ -27,6 +29,7 @@ impl Interrupt {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
             _ = self.hang_up.recv() => {}
+            _ = self.quit.recv() => {}
         }
     }
 

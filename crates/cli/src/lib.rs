@@ -16,10 +16,13 @@ mod function;
 mod globals;
 mod help;
 mod interrupt;
+mod lend;
 mod output;
 mod progress;
 mod suggest;
+mod terminal;
 mod usage;
+mod words;
 
 pub use environment::{Build, Environment};
 

@@ -1,11 +1,15 @@
 //! Feeds a display with the events of a session, beside whatever the command does.
 
-use client::Events;
+use crate::interrupt::Interrupt;
+use crate::lend;
+use crate::terminal::{Input, Terminal};
+use client::{Events, Loan};
+use protocol::Event;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
-use tui::{Display, Shown, Stream};
+use tui::{Answer, Display, Shown, Stream};
 
 /// How long events may still come after the session has ended.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -37,10 +41,11 @@ pub(crate) enum Finish {
 }
 
 impl Progress {
-    /// Begins to show events.
-    pub(crate) fn start(events: Events, display: Display) -> Self {
+    /// Begins to show events. A display that stays ends when the user has seen enough.
+    pub(crate) fn start(events: Events, display: Display, terminal: Terminal, stays: bool) -> Self {
         let (messages, receiver) = mpsc::channel(BUFFERED);
-        Self { messages, task: tokio::spawn(show(events, display, receiver)) }
+        let show = Show { events, more: true, display, terminal, stays };
+        Self { messages, task: tokio::spawn(show.run(receiver)) }
     }
 
     /// A way to print a child's output above the display.
@@ -69,39 +74,134 @@ impl Printer {
     }
 }
 
-async fn show(
-    mut events: Events,
-    mut display: Display,
-    mut messages: mpsc::Receiver<Message>,
-) -> Shown {
-    let period = display.interval().unwrap_or(NEVER);
-    let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut more = true;
-    let how = loop {
-        tokio::select! {
-            event = events.next(), if more => match event {
-                Some(event) => display.event(&event, now()),
-                None => more = false,
-            },
-            message = messages.recv() => match message {
-                Some(Message::Output(stream, bytes)) => display.pass_through(stream, &bytes),
-                Some(Message::Finish(how)) => break how,
-                None => break Finish::Interrupted,
-            },
-            _ = ticks.tick() => display.tick(now()),
+/// A display with all that it reacts to.
+struct Show {
+    events: Events,
+    /// Whether more events may come.
+    more: bool,
+    display: Display,
+    terminal: Terminal,
+    stays: bool,
+}
+
+impl Show {
+    async fn run(mut self, mut messages: mpsc::Receiver<Message>) -> Shown {
+        let mut ticks = self.ticks();
+        let how = loop {
+            tokio::select! {
+                event = self.events.next(), if self.more => self.take(event).await,
+                message = messages.recv() => match message {
+                    Some(Message::Output(stream, bytes)) => {
+                        self.display.pass_through(stream, &bytes, now());
+                    }
+                    Some(Message::Finish(how)) => break how,
+                    None => break Finish::Interrupted,
+                },
+                _ = ticks.tick() => self.tick(),
+                input = self.terminal.next() => {
+                    self.react(input).await;
+                }
+            }
+        };
+        // From here on Ctrl-C means that the rest need not be shown.
+        let interrupt = Interrupt::new().ok().filter(|_| how != Finish::Interrupted);
+        if let Some(mut interrupt) = interrupt {
+            tokio::select! {
+                () = self.end() => {}
+                () = interrupt.pressed() => {}
+            }
         }
-    };
-    if how != Finish::Interrupted && more {
+        let shown = self.display.finish(how != Finish::Succeeded, now());
+        self.terminal.release();
+        shown
+    }
+
+    fn ticks(&self) -> tokio::time::Interval {
+        let period = self.display.interval().unwrap_or(NEVER);
+        let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks
+    }
+
+    /// Takes an event and all that wait behind it.
+    async fn take(&mut self, mut event: Option<Event>) {
+        let now = now();
+        while let Some(next) = &event {
+            self.display.event(next, now);
+            event = tokio::select! {
+                biased;
+                event = self.events.next() => event,
+                () = std::future::ready(()) => return self.display.flush(),
+            };
+        }
+        self.more = false;
+        self.display.flush();
+    }
+
+    fn tick(&mut self) {
+        if self.terminal.may_draw() {
+            self.display.tick(now());
+        }
+        if self.display.is_drawn() {
+            self.terminal.drawn();
+        }
+    }
+
+    async fn react(&mut self, input: Input) -> Answer {
+        match input {
+            Input::Keys(keys) => self.display.keys(&keys, now()),
+            Input::Stop => {
+                self.display.step_aside();
+                self.terminal.stop();
+                Answer::Stay
+            }
+            Input::Loan(loan) => {
+                self.lend(loan).await;
+                Answer::Stay
+            }
+        }
+    }
+
+    /// Steps aside for whoever uses the terminal now. Events are taken meanwhile and shown afterwards.
+    async fn lend(&mut self, loan: Loan) {
+        self.display.step_aside();
+        self.terminal.release();
+        let mut lent = std::pin::pin!(lend::lend(loan));
+        loop {
+            tokio::select! {
+                () = &mut lent => break,
+                event = self.events.next(), if self.more => self.take(event).await,
+            }
+        }
+        self.terminal.regain();
+    }
+
+    /// Shows the rest, and stays if that is wanted.
+    async fn end(&mut self) {
         let drain = async {
-            while let Some(event) = events.next().await {
-                display.event(&event, now());
+            while self.more {
+                let event = self.events.next().await;
+                self.take(event).await;
             }
         };
         // A stream that does not end must not keep the result from the user.
         let _ = tokio::time::timeout(DRAIN, drain).await;
+        if !self.stays || !self.display.stay(now()) {
+            return;
+        }
+        self.terminal.take_keys();
+        let mut ticks = self.ticks();
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => self.tick(),
+                input = self.terminal.next() => {
+                    if self.react(input).await == Answer::Leave {
+                        return;
+                    }
+                }
+            }
+        }
     }
-    display.finish(how != Finish::Succeeded, now())
 }
 
 /// Microseconds since the Unix epoch.

@@ -2,6 +2,7 @@
 
 use crate::process::{Process, signal, wait_until};
 use crate::state::State;
+use crate::user::User;
 use std::io::Write as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -56,12 +57,25 @@ impl<'a> Cli<'a> {
         command.env("HOME", state.home()).env("NO_COLOR", "1").current_dir(state.workdir());
         command.env(protocol::env::STATE_DIR, state.dir());
         command.env(protocol::env::ENGINE_CONFIG, state.engine_config());
+        if let Some(user) = state.user() {
+            command.uid(user.uid).gid(user.gid);
+        }
         Self { state, command, stdin: Input::Empty }
     }
 
     /// The command alone, for who wants to hold its streams.
     pub(crate) fn into_command(self) -> Command {
         self.command
+    }
+
+    /// Whom the command runs as; root if it is nobody.
+    pub(crate) fn user(&self) -> Option<&User> {
+        self.state.user()
+    }
+
+    /// Time left for the test.
+    pub(crate) fn remaining(&self) -> Duration {
+        self.state.remaining()
     }
 
     /// Adds arguments.
@@ -82,6 +96,13 @@ impl<'a> Cli<'a> {
     #[must_use]
     pub fn without_env(mut self, name: &str) -> Self {
         self.command.env_remove(name);
+        self
+    }
+
+    /// Runs the command as root also on a state folder of somebody else.
+    #[must_use]
+    pub fn as_root(mut self) -> Self {
+        self.command.uid(0).gid(0);
         self
     }
 

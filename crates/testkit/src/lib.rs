@@ -14,7 +14,9 @@ mod cli;
 mod disk;
 mod http;
 pub mod leftovers;
+mod machine;
 pub mod process;
+mod pty;
 mod random;
 pub mod registry;
 mod rootfs;
@@ -23,16 +25,20 @@ mod session;
 mod state;
 mod surroundings;
 mod ticket;
+mod user;
 
 pub use cli::{Cli, Output, Running};
 pub use disk::Disk;
 pub use http::{
     Endpoint, Reply, Request, chunked_head, read_answer, send_on, whole, write_request,
 };
+pub use machine::Machine;
+pub use pty::{Ended, Terminal};
 pub use random::Random;
 pub use rootfs::busybox;
 pub use seed::make as make_seed;
 pub use session::{ExecError, Session};
 pub use state::State;
-pub use surroundings::{beside_tests, binary, root, rounds, tools};
+pub use surroundings::{beside_tests, binary, client_program, root, rounds, tools};
 pub use ticket::Ticket;
+pub use user::User;

@@ -4,6 +4,9 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+/// A tick of the kernel's accounts in milliseconds, as `/proc` tells it on every machine.
+const TICK_MILLIS: u64 = 10;
+
 /// A process, told apart from a later one with the same number by when it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Process {
@@ -42,6 +45,11 @@ impl Process {
     /// Lines of its cgroup file.
     pub fn cgroups(&self) -> Vec<String> {
         read(self.pid, "cgroup").lines().map(str::to_owned).collect()
+    }
+
+    /// How long its threads have kept processors busy.
+    pub fn processor_time(&self) -> Duration {
+        Duration::from_millis(stat(self.pid).map_or(0, |stat| stat.busy) * TICK_MILLIS)
     }
 
     /// Its share of memory in bytes, shared pages counted by part.
@@ -113,6 +121,8 @@ pub fn wait_until(time: Duration, mut holds: impl FnMut() -> bool) -> bool {
 struct Stat {
     state: char,
     parent: i32,
+    /// Ticks in user and in kernel mode.
+    busy: u64,
     begun: u64,
 }
 
@@ -123,6 +133,7 @@ fn stat(pid: i32) -> Option<Stat> {
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
+        busy: fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?,
         begun: fields.get(19)?.parse().ok()?,
     })
 }
@@ -155,6 +166,16 @@ mod tests {
         assert!(found[0].wait_gone(Duration::from_secs(5)), "it waits to be collected, no more");
         child.wait().unwrap();
         assert!(with_argument(&marker).is_empty());
+    }
+
+    #[test]
+    fn time_of_a_process_is_counted() {
+        let own = Process::of(std::process::id() as i32).unwrap();
+        let is_counted = || {
+            (0..1_000_000_u64).map(std::hint::black_box).sum::<u64>() > 0
+                && own.processor_time() > Duration::ZERO
+        };
+        assert!(wait_until(Duration::from_secs(20), is_counted));
     }
 
     #[test]

@@ -39,6 +39,34 @@ impl Random {
         &choices[self.below(choices.len() as u64) as usize]
     }
 
+    /// Damages bytes in a few places: some changed, some gone, some twice, some new, the end cut off.
+    pub fn damage(&mut self, bytes: &mut Vec<u8>) {
+        for _ in 0..=self.below(4) {
+            let length = bytes.len() as u64;
+            let at = self.below(length + 1) as usize;
+            let count = (self.below(16) as usize).min(bytes.len() - at);
+            match self.below(6) {
+                0 => bytes[at..at + count].iter_mut().for_each(|byte| *byte ^= self.byte()),
+                1 => drop(bytes.drain(at..at + count)),
+                2 => {
+                    let again = bytes[at..at + count].to_vec();
+                    bytes.splice(at..at, again);
+                }
+                3 => {
+                    let new: Vec<u8> = (0..self.below(16)).map(|_| self.byte()).collect();
+                    bytes.splice(at..at, new);
+                }
+                4 => bytes[at..at + count]
+                    .fill(*[0, 0xff, b'"', b'{', b'9'].get(count % 5).unwrap_or(&0)),
+                _ => bytes.truncate(at),
+            }
+        }
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.next_number().to_le_bytes()[3]
+    }
+
     /// Letters and digits, for names nobody else uses.
     pub fn word(&mut self) -> String {
         format!("{:016x}", self.next_number())

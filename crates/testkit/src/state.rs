@@ -6,6 +6,7 @@ use crate::leftovers::{Holdings, engines, mounts_below};
 use crate::process::Process;
 use crate::surroundings::{binary, debian_cache, root};
 use crate::ticket::Ticket;
+use crate::user::{User, binary_for_all};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,6 +22,8 @@ pub struct State {
     seen: Mutex<Holdings>,
     /// What the state folder is on, if it has a disk of its own.
     disk: Option<Disk>,
+    /// Whom commands run as; root if it is nobody.
+    user: Option<User>,
     ticket: Arc<Ticket>,
 }
 
@@ -51,9 +54,41 @@ impl State {
         for part in ["state", "home", "work"] {
             std::fs::create_dir_all(folder.join(part)).expect("a folder for the test can be made");
         }
-        let state = Self { folder, seen: Mutex::default(), disk: None, ticket };
+        let state = Self { folder, seen: Mutex::default(), disk: None, user: None, ticket };
         state.configure(config);
         state
+    }
+
+    /// An empty state folder of a user without root, whose engine reads these settings. Debian packages
+    /// are kept in the state folder.
+    pub fn of_user(user: User, config: &str) -> Self {
+        Self::new().given_to(user, config)
+    }
+
+    /// Gives a folder that has nothing in it yet to a user without root, whose engine reads these settings.
+    pub fn given_to(mut self, user: User, config: &str) -> Self {
+        for part in ["", "state", "home", "work"] {
+            user.own_one(&self.folder.join(part));
+        }
+        self.user = Some(user);
+        self.configure(config);
+        self
+    }
+
+    /// Gives the state folder the Debian packages that were downloaded for all tests.
+    pub fn with_packages(self) -> Self {
+        let mut copy = Command::new("cp");
+        copy.arg("-r").arg(debian_cache()).arg(self.dir().join("debian"));
+        assert!(copy.status().is_ok_and(|status| status.success()), "cannot copy packages");
+        if let Some(user) = &self.user {
+            user.own(&self.dir());
+        }
+        self
+    }
+
+    /// Whom commands run as, if that is not root.
+    pub fn user(&self) -> Option<&User> {
+        self.user.as_ref()
     }
 
     /// An empty state folder on a disk of its own of so many MiB, whose engine reads these settings.
@@ -93,7 +128,10 @@ impl State {
     /// Replaces the engine's settings; an engine that runs does not see it.
     pub fn configure(&self, config: &str) {
         let cache = debian_cache();
-        let text = format!("debian-cache = {:?}\n{config}\n", cache.display().to_string());
+        let text = match self.user {
+            Some(_) => config.to_owned(),
+            None => format!("debian-cache = {:?}\n{config}\n", cache.display().to_string()),
+        };
         std::fs::write(self.engine_config(), text).expect("the settings can be written");
     }
 
@@ -134,12 +172,15 @@ impl State {
         let folder = path.parent().expect("a file lies in a folder");
         std::fs::create_dir_all(folder).expect("a folder can be made");
         std::fs::write(&path, contents).expect("a file can be written");
+        if let Some(user) = &self.user {
+            user.own(&self.workdir());
+        }
         path
     }
 
     /// A run of the program under test.
     pub fn cli<S: AsRef<str>>(&self, args: impl IntoIterator<Item = S>) -> Cli<'_> {
-        Cli::new(self, &binary()).args(args)
+        Cli::new(self, &self.binary()).args(args)
     }
 
     /// A run of another program in the same surroundings.
@@ -149,7 +190,15 @@ impl State {
 
     /// The program under test as a plain command, in the same surroundings.
     pub(crate) fn command(&self) -> Command {
-        Cli::new(self, &binary()).into_command()
+        Cli::new(self, &self.binary()).into_command()
+    }
+
+    /// The program under test, where commands can run it.
+    pub fn binary(&self) -> PathBuf {
+        match self.user {
+            Some(_) => binary_for_all(),
+            None => binary(),
+        }
     }
 
     /// Time left for the test.

@@ -8,6 +8,7 @@
 //! | `TESTKIT_ROUNDS` | rounds of a loop | 20 |
 //! | `TESTKIT_DEADLINE` | seconds a test may take once it has its ticket | 60 |
 //! | `TESTKIT_RANDOM` | seed of random numbers, to repeat a run | taken from the clock |
+//! | `TESTKIT_CLIENTS` | programs for published client libraries | `clients` in the folder above |
 //! | `BENCH_TOOLS` | folder for peers that are built, not installed | `tools` in the folder above |
 
 use std::path::PathBuf;
@@ -44,6 +45,14 @@ pub fn root() -> PathBuf {
 /// Rounds that a looping test makes.
 pub fn rounds() -> u32 {
     number("TESTKIT_ROUNDS").map_or(20, |rounds| rounds as u32)
+}
+
+/// The program of a published client library, e.g. `python-newest`.
+pub fn client_program(name: &str) -> PathBuf {
+    let folder = variable("TESTKIT_CLIENTS").map_or_else(|| root().join("clients"), PathBuf::from);
+    let path = folder.join(name);
+    assert!(path.exists(), "there is no {}: run `cargo xtask setup clients`", path.display());
+    path
 }
 
 /// Folder for peers that benchmarks build themselves.

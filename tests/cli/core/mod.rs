@@ -7,7 +7,7 @@ mod engine_cache;
 mod exec;
 mod export;
 mod export_disk;
-mod export_tree;
+pub(crate) mod export_tree;
 mod file;
 mod host;
 mod host_import;

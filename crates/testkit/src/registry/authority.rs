@@ -7,14 +7,16 @@ use rcgen::{
 };
 
 /// An authority with its key.
-pub(super) struct Authority {
+pub struct Authority {
     certificate: Certificate,
     params: CertificateParams,
     key: KeyPair,
 }
 
 impl Authority {
-    pub(super) fn new() -> Self {
+    /// A new one.
+    #[expect(clippy::new_without_default, reason = "every one is another")]
+    pub fn new() -> Self {
         let key = KeyPair::generate().expect("a key can be made");
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -23,13 +25,18 @@ impl Authority {
     }
 
     /// The certificate as PEM.
-    pub(super) fn certificate(&self) -> String {
+    pub fn certificate(&self) -> String {
         self.certificate.pem()
     }
 
     /// A certificate and its key, as PEM, for a server on loopback.
-    pub(super) fn issue(&self) -> (String, String) {
-        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    pub fn issue(&self) -> (String, String) {
+        self.issue_for(&["localhost", "127.0.0.1", "::1"])
+    }
+
+    /// A certificate and its key, as PEM, for these names.
+    pub fn issue_for(&self, names: &[&str]) -> (String, String) {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let params = CertificateParams::new(names).expect("these are names of hosts");
         let key = KeyPair::generate().expect("a key can be made");
         let issuer = Issuer::from_params(&self.params, &self.key);

@@ -7,12 +7,12 @@ mod authority;
 mod proxy;
 mod tokens;
 
+pub use authority::Authority;
 pub use proxy::{Fault, FaultyProxy, Head};
 pub use tokens::{REFRESH_TOKEN, TokenServer};
 
 use crate::process::wait_until;
 use crate::surroundings::{deadline, root};
-use authority::Authority;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

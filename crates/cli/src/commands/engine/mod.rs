@@ -1,5 +1,6 @@
 //! `ci-tool engine`: a look at one's own engine. Hidden: nobody has to know that there is one.
 
+mod dial_stdio;
 mod status;
 mod stop;
 
@@ -17,6 +18,8 @@ pub(crate) struct EngineArgs {
 
 #[derive(Debug, Subcommand)]
 enum EngineCommand {
+    #[command(hide = true)]
+    DialStdio(dial_stdio::DialStdioArgs),
     Status(status::StatusArgs),
     Stop(stop::StopArgs),
 }
@@ -24,6 +27,10 @@ enum EngineCommand {
 pub(crate) fn run(args: EngineArgs, typed: Typed) -> Result<Exit, Error> {
     match args.command {
         None => Ok(Exit(crate::main(vec!["engine".into(), "--help".into()], typed.environment))),
+        Some(EngineCommand::DialStdio(args)) => {
+            let context = typed.context(args.globals)?;
+            block_on(dial_stdio::run(&context))
+        }
         Some(EngineCommand::Status(args)) => {
             let context = typed.context(args.globals)?;
             block_on(status::run(&context))

@@ -67,7 +67,8 @@ async fn attach(
 }
 
 fn choice(args: &ExecArgs, context: &Context) -> Result<DisplayChoice, Error> {
-    let choice = context.display_choice(BASE_LEVEL)?;
+    // The command may read from the terminal: keys are for it.
+    let choice = DisplayChoice { keys: false, ..context.display_choice(BASE_LEVEL)? };
     if args.focus && choice.mode != Mode::Silent {
         return Ok(DisplayChoice { mode: Mode::Focus, ..choice });
     }
