@@ -108,13 +108,13 @@ impl Machine {
         within(self.internet.id(), work)
     }
 
-    /// Everything that can be said about the machine's network: links, addresses, routes, rules, settings.
+    /// What can be said about the machine's network but for IPv6, which the kernel changes by itself: links, addresses, routes, rules, settings.
     pub fn network(&self) -> String {
         let settings = "cd /proc/sys/net/ipv4; grep . ip_forward conf/*/forwarding | sort";
         let parts = [
-            self.run("ip", &["-o", "addr"]),
+            self.run("ip", &["-4", "-o", "addr"]),
             self.run("ip", &["-o", "link"]),
-            self.run("ip", &["route", "show", "table", "all"]),
+            self.run("ip", &["-4", "route", "show", "table", "all"]),
             self.run("nft", &["list", "ruleset"]),
             self.run("sh", &["-c", settings]),
         ];

@@ -130,7 +130,8 @@ const FIELDS: &[&str] = &[
     r#"withWorkdir(path: PATH) { withExec(args: ["sh", "-c", ": > made-here"], expect: ANY) { exitCode } }"#,
     r#"withExec(args: ["echo", "x"], redirectStdout: PATH) { rootfs { entries } }"#,
     r#"withExec(args: ["sh", "-c", "echo x >&2"], redirectStderr: PATH) { rootfs { entries } }"#,
-    r#"withExec(args: ["cat"], redirectStdin: PATH) { stdout }"#,
+    // Some paths have no end.
+    r#"withExec(args: ["head", "-c", "1000"], redirectStdin: PATH) { stdout }"#,
     r#"withExec(args: [PATH], expect: ANY) { exitCode }"#,
 ];
 

@@ -17,16 +17,21 @@ pub(super) fn page() -> String {
     page
 }
 
-/// Names and meanings: the doc comment above each constant.
+/// Names and meanings: the doc comment above each constant, which is a name or a list of names.
 fn declared(source: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut comment: Vec<&str> = Vec::new();
-    for line in source.lines() {
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
         if let Some(text) = line.strip_prefix("/// ") {
             comment.push(text);
         } else if line.starts_with("pub const ") {
-            let name = line.split('"').nth(1).unwrap_or_default();
-            found.push((name.to_owned(), comment.join(" ")));
+            let mut names: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
+            if line.ends_with('[') {
+                let list = lines.by_ref().take_while(|line| !line.starts_with(']'));
+                names.extend(list.filter_map(|line| line.split('"').nth(1)));
+            }
+            found.push((names.join("`, `"), comment.join(" ")));
             comment.clear();
         }
     }
@@ -53,5 +58,7 @@ mod tests {
             declared(source),
             [("X_A".into(), "One two.".into()), ("X_B".into(), String::new())]
         );
+        let list = "/// Many.\npub const C: [&str; 2] = [\n    \"X\",\n    \"Y\",\n];\n";
+        assert_eq!(declared(list), [("X`, `Y".into(), "Many.".into())]);
     }
 }
