@@ -86,7 +86,8 @@ impl Launch {
             resolves: network != Network::None,
             terminal: spec.terminal.as_ref().map(|it| (it.size.columns, it.size.rows)),
         };
-        let head = [wire::RUN, group_kind(group), network.byte()];
+        let powers = if run.all_capabilities { wire::POWERS_ALL } else { wire::POWERS_USUAL };
+        let head = [wire::RUN, group_kind(group), network.byte(), powers];
         let (request, body) =
             encode(&run, head).map_err(Error::host("cannot encode the request"))?;
         let descriptors = Sent { status: their_status, streams, root: spec.root, mounts, body };
@@ -143,7 +144,9 @@ fn encode(run: &Run, head: [u8; wire::HEAD]) -> io::Result<(Vec<u8>, Option<Owne
     }
     let mut file = File::from(rustix::fs::memfd_create("request", MemfdFlags::CLOEXEC)?);
     file.write_all(&packet[wire::HEAD..])?;
-    Ok((vec![wire::RUN_IN_FILE, head[1], head[2]], Some(OwnedFd::from(file))))
+    let [_, rest @ ..] = head;
+    let packet = std::iter::once(wire::RUN_IN_FILE).chain(rest).collect();
+    Ok((packet, Some(OwnedFd::from(file))))
 }
 
 /// Mounts in the order in which they must be made: parents before what lies in them.
@@ -225,6 +228,7 @@ impl Names {
             Stage::Program(code, reason) => {
                 Error::Program { program: self.program.clone(), code, reason }
             }
+            Stage::Runtime(reason) => Error::Runtime(reason),
         }
     }
 

@@ -9,6 +9,7 @@
 //!         2 = run          the body is in a file, which is the last descriptor
 //! byte 1: 0 = no control group, 1 = files to write to, 2 = a directory to be cloned into
 //! byte 2: 0 = no network, 1 = the host's, 2 = the engine's
+//! byte 3: 1 = the command may do anything in its namespaces
 //! rest:   the body, in postcard
 //! ```
 //!
@@ -17,7 +18,9 @@
 //!
 //! Back to the engine, each run has a socket of its own, on which the zygote and the container send [`Status`]
 //! packets. The last one is always [`Status::Exited`]; an end without it means that the zygote died.
-//! The zygote reads no more of a run than the first three bytes, so the environment of one run never
+//! A container that waits for its run tells the zygote about its network namespace, on the socket on which
+//! it will get the run: one byte, and the descriptors of a `Line`.
+//! The zygote reads no more of a run than the first four bytes, so the environment of one run never
 //! lies around in the memory that the next one is cloned from.
 
 use crate::Stream;
@@ -46,8 +49,13 @@ pub(crate) const NETWORK_HOST: u8 = 1;
 /// Byte 2: a network namespace that is plugged into the engine's.
 pub(crate) const NETWORK_BRIDGE: u8 = 2;
 
+/// Byte 3: what commands usually may do.
+pub(crate) const POWERS_USUAL: u8 = 0;
+/// Byte 3: every capability.
+pub(crate) const POWERS_ALL: u8 = 1;
+
 /// Bytes before the body.
-pub(crate) const HEAD: usize = 3;
+pub(crate) const HEAD: usize = 4;
 /// Longest packet; longer bodies go into a file. Well below the default send buffer of a socket.
 pub(crate) const MAX_PACKET: usize = 64 * 1024;
 
@@ -61,6 +69,17 @@ pub(crate) struct Setup {
     pub(crate) network: u8,
     /// What containers are plugged into, if there is anything; its namespace is the last descriptor.
     pub(crate) outlet: Option<Outlet>,
+    /// The program that makes containers, if it is not us.
+    pub(crate) runtime: Option<Runtime>,
+}
+
+/// A program that makes containers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Runtime {
+    /// Absolute path.
+    pub(crate) program: String,
+    /// A directory of our own that everything is mounted in.
+    pub(crate) place: String,
 }
 
 /// The zygote's answer to [`Setup`], on its own socket: an error in words, or nothing.
@@ -159,6 +178,8 @@ pub(crate) enum Stage {
     Redirect(Channel, String),
     /// Executing the program: exit code, why in words.
     Program(i32, String),
+    /// What a program that makes containers did not manage, in its words.
+    Runtime(String),
 }
 
 /// [`Stream`] in a form that can be sent.

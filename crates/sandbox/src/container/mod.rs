@@ -10,11 +10,12 @@ mod command;
 mod confine;
 mod init;
 mod mounts;
+mod runtime;
 mod terminal;
 
 use crate::network::plug;
 use crate::wire::{self, Failure, Input, Run, Status};
-use crate::zygote::{World, tell};
+use crate::zygote::{Line, World, tell};
 use crate::{packet, sys};
 use command::Command;
 pub(crate) use mounts::DEVICES;
@@ -23,7 +24,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use terminal::Ends;
 
@@ -34,28 +35,36 @@ pub(crate) const GROUP_PLACE: usize = 1;
 const NOT_BEGUN: i32 = 125;
 
 /// What a container can reach.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reach {
+#[derive(Clone, Copy)]
+pub(crate) enum Reach<'a> {
     /// Itself; it was cloned into a network namespace of its own.
     Itself,
     /// What the host reaches.
     Host,
     /// What the engine's network reaches, from this place in it.
     Bridge(u32),
+    /// What the container before it reached.
+    Again(&'a Line),
 }
 
-impl Reach {
+impl Reach<'_> {
     /// Its place in the engine's network.
     pub(crate) fn place(self) -> Option<u32> {
         match self {
             Reach::Bridge(place) => Some(place),
+            Reach::Again(line) => line.place(),
             Reach::Itself | Reach::Host => None,
         }
     }
 }
 
 /// Does everything, in the cloned process. It never returns to the zygote's code.
-pub(crate) fn enter(world: &World, reach: Reach, packet: &[u8], descriptors: Vec<OwnedFd>) -> ! {
+pub(crate) fn enter(
+    world: &World,
+    reach: Reach<'_>,
+    packet: &[u8],
+    descriptors: Vec<OwnedFd>,
+) -> ! {
     let code =
         catch_unwind(AssertUnwindSafe(|| begin(world, Waited::No(reach), packet, descriptors)));
     sys::exit_now(code.unwrap_or(NOT_BEGUN))
@@ -64,15 +73,22 @@ pub(crate) fn enter(world: &World, reach: Reach, packet: &[u8], descriptors: Vec
 /// Does what needs no request, waits for one at `control` and does the rest.
 pub(crate) fn wait_and_enter(
     world: &World,
-    reach: Reach,
+    reach: Reach<'_>,
     control: &OwnedFd,
     buffer: &mut [u8],
 ) -> ! {
     // Whatever else is open belongs to the zygote and to other containers.
-    sys::close_all_but(&[world.null.as_fd(), world.host_network.as_fd(), control.as_fd()]);
+    let mut kept = vec![world.null.as_fd(), world.host_network.as_fd(), control.as_fd()];
+    if let Reach::Again(line) = reach {
+        kept.push(line.namespace());
+    }
+    sys::close_all_but(&kept);
     let work = || {
         // What fails here fails again, and is told, in the container that is made instead.
         let Ok(staged) = stage(world, reach) else { return NOT_BEGUN };
+        if matches!(reach, Reach::Itself | Reach::Bridge(_)) {
+            offer(control, &staged);
+        }
         let Ok(packet) = packet::wait(control, buffer) else { return NOT_BEGUN };
         begin(world, Waited::Yes(staged), &buffer[..packet.length], packet.descriptors)
     };
@@ -80,15 +96,27 @@ pub(crate) fn wait_and_enter(
     sys::exit_now(code.unwrap_or(NOT_BEGUN))
 }
 
-/// Whether a container was made before there was a request.
-enum Waited {
-    Yes(Staged),
-    No(Reach),
+/// Tells the zygote about this network namespace, for a container after this one. Who cannot has one that
+/// goes with it.
+fn offer(control: &OwnedFd, staged: &Staged) {
+    let files = Line::files(staged.proc());
+    let descriptors: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
+    let _ = packet::send(control, &[0], &descriptors);
 }
 
-fn begin(world: &World, waited: Waited, packet: &[u8], descriptors: Vec<OwnedFd>) -> i32 {
+/// Whether a container was made before there was a request.
+enum Waited<'a> {
+    Yes(Staged),
+    No(Reach<'a>),
+}
+
+fn begin(world: &World, waited: Waited<'_>, packet: &[u8], descriptors: Vec<OwnedFd>) -> i32 {
     let mut descriptors = descriptors.into_iter();
     let Some(status) = descriptors.next() else { return NOT_BEGUN };
+    if let (Some(runtime), Waited::No(reach)) = (&world.runtime, &waited) {
+        let given = (&status, descriptors.collect());
+        return runtime::begin((world, runtime), *reach, packet, given);
+    }
     match prepare(world, waited, packet, descriptors.collect()) {
         Ok((run, command)) if run.init => init::run(&command, &status),
         Ok((_, command)) => report(&status, command.execute(&status)),
@@ -102,8 +130,8 @@ fn report(status: &OwnedFd, failure: Failure) -> i32 {
     NOT_BEGUN
 }
 
-/// What every container has, whatever it runs.
-fn stage(world: &World, reach: Reach) -> Result<Staged, Failure> {
+/// Gives this container the network that it is to have.
+fn connect(world: &World, reach: Reach<'_>) -> Result<(), Failure> {
     match (reach, &world.outlet) {
         (Reach::Itself, _) => {
             sys::loopback_up().map_err(Failure::setup("bring the loopback up"))?
@@ -111,16 +139,25 @@ fn stage(world: &World, reach: Reach) -> Result<Staged, Failure> {
         (Reach::Bridge(place), Some(outlet)) => {
             plug(outlet, place).map_err(Failure::setup("connect to the network"))?;
         }
+        (Reach::Again(line), _) => {
+            sys::enter_network(line.namespace()).map_err(Failure::setup("enter the network"))?
+        }
         (Reach::Bridge(_), None) | (Reach::Host, None) => {}
         (Reach::Host, Some(_)) => sys::enter_network(world.host_network.as_fd())
             .map_err(Failure::setup("enter the host's network"))?,
     }
+    Ok(())
+}
+
+/// What every container has, whatever it runs.
+fn stage(world: &World, reach: Reach<'_>) -> Result<Staged, Failure> {
+    connect(world, reach)?;
     mounts::stage(world)
 }
 
 fn prepare(
     world: &World,
-    waited: Waited,
+    waited: Waited<'_>,
     packet: &[u8],
     descriptors: Vec<OwnedFd>,
 ) -> Result<(Run, Command), Failure> {

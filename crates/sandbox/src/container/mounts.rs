@@ -27,6 +27,11 @@ pub(super) struct Staged {
 }
 
 impl Staged {
+    /// The `/proc`.
+    pub(super) fn proc(&self) -> BorrowedFd<'_> {
+        self.proc.as_fd()
+    }
+
     /// The `/dev`.
     pub(super) fn dev(&self) -> BorrowedFd<'_> {
         self.dev.as_fd()

@@ -5,11 +5,13 @@
 //! before it is known what it will run.
 
 mod borrowed;
+mod line;
 mod nest;
 mod serve;
 mod world;
 
 pub(crate) use borrowed::{FOLDER as DEVICE_FOLDER, clone_tree};
+pub(crate) use line::Line;
 pub(crate) use serve::tell;
 pub use serve::zygote_main;
 pub(crate) use world::{Area, HOSTNAME, World, attach, become_root, new_mount};

@@ -7,7 +7,7 @@
 use crate::container::{self, Reach};
 use crate::packet;
 use crate::sys::{self, Clone3};
-use crate::zygote::World;
+use crate::zygote::{Line, World};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -18,6 +18,8 @@ pub(super) struct Nest {
     pub(super) control: OwnedFd,
     /// Where it is plugged into the engine's network.
     pub(super) place: Option<u32>,
+    /// Its network namespace, once it is known.
+    pub(super) line: Option<Line>,
 }
 
 impl Nest {
@@ -25,13 +27,15 @@ impl Nest {
     pub(super) fn make(
         world: &World,
         flags: u64,
-        reach: Reach,
+        reach: Reach<'_>,
         buffer: &mut [u8],
     ) -> Result<Nest, Errno> {
         let (control, theirs) = packet::pair()?;
         match sys::clone_process(flags, None)? {
             Clone3::Child => container::wait_and_enter(world, reach, &theirs, buffer),
-            Clone3::Parent { pid, pidfd } => Ok(Nest { pid, pidfd, control, place: reach.place() }),
+            Clone3::Parent { pid, pidfd } => {
+                Ok(Nest { pid, pidfd, control, place: reach.place(), line: None })
+            }
         }
     }
 

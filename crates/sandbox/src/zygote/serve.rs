@@ -3,6 +3,7 @@
 //! A container is set up by the container's own process, so that a slow one holds up nobody. The
 //! zygote only clones, tells the engine the pidfd, and later the exit code.
 
+use super::line::Line;
 use super::nest::Nest;
 use super::world::{self, World};
 use super::{NAME, role_socket};
@@ -16,6 +17,9 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Most network namespaces that wait for a container.
+const MOST_LINES: usize = 8;
 
 /// What epoll calls the request socket; pids are never zero.
 const REQUESTS: i32 = 0;
@@ -91,6 +95,7 @@ fn start(socket: &OwnedFd) -> Result<Option<Zygote<'_>>, String> {
         containers,
         nest: None,
         wanted: false,
+        lines: Vec::new(),
         next_place: 0,
     }))
 }
@@ -104,6 +109,8 @@ struct Zygote<'a> {
     nest: Option<Nest>,
     /// Whether a nest should be made when there is time.
     wanted: bool,
+    /// Network namespaces of containers that have ended.
+    lines: Vec<Line>,
     /// Where the next container is plugged into the engine's network.
     next_place: u32,
 }
@@ -115,6 +122,10 @@ struct Container {
     control: Option<OwnedFd>,
     /// Where it is plugged into the engine's network.
     place: Option<u32>,
+    /// Its network namespace, if another may have it afterwards and it is known.
+    line: Option<Line>,
+    /// Whether its command may change that namespace.
+    powerful: bool,
 }
 
 impl Zygote<'_> {
@@ -134,7 +145,7 @@ impl Zygote<'_> {
                 match event.data.u64() as i32 {
                     REQUESTS if !self.take_request() => return 0,
                     REQUESTS => {}
-                    name if name < 0 => self.busy(-name),
+                    name if name < 0 => self.hear(-name),
                     pid => self.bury(pid),
                 }
             }
@@ -160,36 +171,44 @@ impl Zygote<'_> {
     }
 
     fn run(&mut self, length: usize, descriptors: Vec<OwnedFd>) {
-        let &[kind, group, network, ..] = &self.buffer[..length] else { return };
+        let &[kind, group, network, powers, ..] = &self.buffer[..length] else { return };
+        let powerful = powers != wire::POWERS_USUAL;
         let Some(status) = descriptors.first() else { return };
         if kind != wire::RUN && kind != wire::RUN_IN_FILE {
             return;
         }
-        if group == wire::GROUP_NONE && network == self.world.network {
+        let usual = group == wire::GROUP_NONE && network == self.world.network;
+        if usual && self.world.runtime.is_none() {
             self.wanted = true;
             if let Some(nest) = self.nest.take()
                 && nest.hand_over(&self.buffer[..length], &descriptors).is_ok()
             {
-                let Nest { pid, pidfd, control, place } = nest;
-                let container = Container { pidfd, status: None, control: Some(control), place };
+                let Nest { pid, pidfd, control, place, line } = nest;
+                let (status, control) = (None, Some(control));
+                let container = Container { pidfd, status, control, place, line, powerful };
                 return self.begun(pid, container, descriptors);
             }
         }
-        let Some(reach) = self.reach(network) else {
+        let line = self.line(network);
+        let Some(reach) = line.as_ref().map(Line::reach).or_else(|| self.reach(network)) else {
             return fail(status.as_fd(), Failure::setup("find the network")(Errno::INVAL));
         };
         let directory = match group {
             wire::GROUP_DIRECTORY => descriptors.get(container::GROUP_PLACE).map(AsFd::as_fd),
             _ => None,
         };
-        match sys::clone_process(namespaces(group, reach), directory) {
+        let flags = match self.world.runtime {
+            None => namespaces(group, reach),
+            Some(_) => namespaces(group, reach) & !(libc::CLONE_NEWIPC | libc::CLONE_NEWUTS) as u64,
+        };
+        match sys::clone_process(flags, directory) {
             Ok(Clone3::Child) => {
                 container::enter(&self.world, reach, &self.buffer[..length], descriptors)
             }
             Ok(Clone3::Parent { pid, pidfd }) => match watch(&self.epoll, pidfd.as_fd(), pid) {
                 Ok(()) => {
-                    let place = reach.place();
-                    let container = Container { pidfd, status: None, control: None, place };
+                    let (status, control, place) = (None, None, reach.place());
+                    let container = Container { pidfd, status, control, place, line, powerful };
                     self.begun(pid, container, descriptors);
                 }
                 Err(error) => {
@@ -205,9 +224,14 @@ impl Zygote<'_> {
     /// Makes the next container while nobody waits. Without one the next run is only slower.
     fn make_nest(&mut self) {
         self.wanted = false;
-        let Some(reach) = self.reach(self.world.network) else { return };
+        let network = self.world.network;
+        let line = self.line(network);
+        let Some(reach) = line.as_ref().map(Line::reach).or_else(|| self.reach(network)) else {
+            return;
+        };
         let flags = namespaces(wire::GROUP_NONE, reach);
         let Ok(nest) = Nest::make(&self.world, flags, reach, &mut self.buffer) else { return };
+        let nest = Nest { line, ..nest };
         let watched = watch(&self.epoll, nest.pidfd.as_fd(), nest.pid)
             .and_then(|()| watch(&self.epoll, nest.control.as_fd(), -nest.pid));
         match watched {
@@ -218,9 +242,14 @@ impl Zygote<'_> {
         }
     }
 
+    /// A network namespace that a container has left, if there is one of this kind.
+    fn line(&mut self, network: u8) -> Option<Line> {
+        if network == self.world.network { self.lines.pop() } else { None }
+    }
+
     /// What byte 2 of a run means now: a container of the engine's network gets a place there that
     /// nobody has. None if there is no such network, or no place.
-    fn reach(&mut self, network: u8) -> Option<Reach> {
+    fn reach(&mut self, network: u8) -> Option<Reach<'static>> {
         match network {
             wire::NETWORK_NONE => Some(Reach::Itself),
             wire::NETWORK_HOST => Some(Reach::Host),
@@ -228,7 +257,9 @@ impl Zygote<'_> {
                 let places = self.world.outlet?.places;
                 let taken = |place: u32| {
                     let places = self.containers.values().filter_map(|container| container.place);
-                    places.chain(self.nest.iter().filter_map(|nest| nest.place)).any(|p| p == place)
+                    let waiting = self.lines.iter().filter_map(Line::place);
+                    let nest = self.nest.iter().filter_map(|nest| nest.place);
+                    places.chain(waiting).chain(nest).any(|taken| taken == place)
                 };
                 let after = |place: u32| (place + 1) % places;
                 let mut free = std::iter::successors(Some(self.next_place), |p| Some(after(*p)));
@@ -246,6 +277,23 @@ impl Zygote<'_> {
         tell(status.as_fd(), &Status::Started, &[container.pidfd.as_fd()]);
         container.status = Some(status);
         self.containers.insert(pid, container);
+    }
+
+    /// A container that is or was a nest says what its network namespace is, or that its command begins.
+    fn hear(&mut self, pid: i32) {
+        let nest = self.nest.as_mut().filter(|nest| nest.pid == pid);
+        let container = self.containers.get_mut(&pid);
+        let (control, place, line) = match (nest, container) {
+            (Some(nest), _) => (Some(&nest.control), nest.place, &mut nest.line),
+            (None, Some(it)) => (it.control.as_ref(), it.place, &mut it.line),
+            (None, None) => return,
+        };
+        let Some(control) = control else { return };
+        match packet::receive(control, &mut [0]) {
+            Ok(packet) if packet.length > 0 => *line = Line::new(packet.descriptors, place),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok(_) | Err(_) => self.busy(pid),
+        }
     }
 
     /// The command of a container that was a nest runs now, which is the time to make the next. Any earlier
@@ -276,12 +324,18 @@ impl Zygote<'_> {
         if let Some(status) = &container.status {
             tell(status.as_fd(), &exited, &[]);
         }
+        let line = container.line.filter(|_| !container.powerful);
+        if self.lines.len() < MOST_LINES
+            && let Some(line) = line.filter(Line::is_quiet)
+        {
+            self.lines.push(line);
+        }
     }
 }
 
 /// The namespaces that a container is cloned into. One that plugs itself into the engine's network makes
 /// that namespace itself.
-fn namespaces(group: u8, reach: Reach) -> u64 {
+fn namespaces(group: u8, reach: Reach<'_>) -> u64 {
     let mut flags =
         libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     if matches!(reach, Reach::Itself) {

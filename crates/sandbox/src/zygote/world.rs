@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) host_network: OwnedFd,
     /// What containers are plugged into, if there is anything. Its network namespace is the zygote's then.
     pub(crate) outlet: Option<Outlet>,
+    /// The program that makes containers, if it is not us.
+    pub(crate) runtime: Option<wire::Runtime>,
     /// Whether this is a user namespace, where device nodes and file systems of the kernel are borrowed.
     pub(crate) borrows: bool,
     /// Files in the zygote's root that are mounted in `/etc` of every container.
@@ -83,6 +85,9 @@ const MASKED: &[(Area, &str)] = &[
 /// Where the host's `/sys` has its control groups, when it had to be borrowed.
 const BORROWED_GROUPS: &str = "fs/cgroup";
 
+/// Where a host has its control groups.
+const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
+
 /// Parts of `/proc` that root could change the host through.
 const READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys"];
 
@@ -99,8 +104,11 @@ impl World {
         let borrows = rootless::inside();
         let borrow = || Borrowed::take(setup.network == wire::NETWORK_HOST);
         let borrowed = borrows.then(borrow).transpose().map_err(during("borrow devices"))?;
-        let root = enter_own_root().map_err(during("enter an own root"))?;
-        for name in ["empty", "proc", "sys", "dev"] {
+        let root = match &setup.runtime {
+            None => enter_own_root().map_err(during("enter an own root"))?,
+            Some(runtime) => beside_host(runtime).map_err(during("prepare for the runtime"))?,
+        };
+        for name in ["empty", "proc", "sys", "dev", "bundle"] {
             rustix::fs::mkdirat(&root, name, Mode::from_raw_mode(0o755))
                 .map_err(during("make an empty directory"))?;
         }
@@ -122,6 +130,7 @@ impl World {
             network: setup.network,
             host_network,
             outlet: setup.outlet,
+            runtime: setup.runtime.clone(),
             borrows,
             host_files,
             masked_files,
@@ -190,6 +199,20 @@ fn enter_own_root() -> Result<OwnedFd, Errno> {
     attach(root.as_fd(), CWD, "/")?;
     become_root(root.as_fd())?;
     Ok(root)
+}
+
+/// Stays in the host's root, where the runtime and its libraries are, with a place of our own in it. None of
+/// what is mounted from here on is seen by anybody else.
+fn beside_host(runtime: &wire::Runtime) -> Result<OwnedFd, Errno> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let place = new_mount("tmpfs", &[("mode", "700")], MountAttrFlags::empty())?;
+    attach(place.as_fd(), CWD, &runtime.place)?;
+    // Control groups are ours to give; a runtime that sees them may refuse how they are arranged.
+    let hidden = new_mount("tmpfs", &[("mode", "755")], MountAttrFlags::empty())?;
+    match attach(hidden.as_fd(), CWD, CONTROL_GROUPS) {
+        Ok(()) | Err(Errno::NOENT) => Ok(place),
+        Err(error) => Err(error),
+    }
 }
 
 fn make_null(root: BorrowedFd<'_>) -> Result<(), Errno> {

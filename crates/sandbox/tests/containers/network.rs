@@ -14,7 +14,8 @@ pub(crate) fn cases() -> Vec<Case> {
         one_container_does_not_reach_another,
         nothing_that_belongs_to_one_link_alone_is_reached,
         a_run_may_have_less_than_the_rest,
-        many_at_once_have_an_address_each,
+        those_that_run_at_once_have_an_address_each,
+        a_namespace_is_used_again_unless_somebody_could_change_it,
     ]
 }
 
@@ -26,10 +27,8 @@ async fn shell(fixture: &Fixture, line: &str) -> String {
 const OWN_ADDRESS: &str = "ip -4 -o addr show eth0 | sed 's/.*inet //; s,/.*,,'";
 
 async fn a_container_has_a_link_and_an_address_of_its_own(fixture: Arc<Fixture>) {
-    let first = shell(&fixture, OWN_ADDRESS).await;
-    let second = shell(&fixture, OWN_ADDRESS).await;
-    let address: Ipv4Addr = first.parse().unwrap();
-    assert!(address.is_private() && first != second, "{first} {second}");
+    let address: Ipv4Addr = shell(&fixture, OWN_ADDRESS).await.parse().unwrap();
+    assert!(address.is_private(), "{address}");
     let names = shell(&fixture, "ls /sys/class/net; cat /proc/net/if_inet6 | wc -l").await;
     assert_eq!(names, "eth0\nlo\n1", "the loopback alone speaks IPv6");
     let route = shell(&fixture, "ip route").await;
@@ -98,12 +97,48 @@ async fn a_run_may_have_less_than_the_rest(fixture: Arc<Fixture>) {
     assert_eq!(outcome.text(), ours.to_str().unwrap());
 }
 
-async fn many_at_once_have_an_address_each(fixture: Arc<Fixture>) {
+async fn those_that_run_at_once_have_an_address_each(fixture: Arc<Fixture>) {
     let mut all = tokio::task::JoinSet::new();
-    for _ in 0..40 {
-        let fixture = fixture.clone();
-        all.spawn(async move { shell(&fixture, OWN_ADDRESS).await });
+    let line =
+        format!("cut -d' ' -f1 /proc/uptime; {OWN_ADDRESS}; sleep 0.1; cut -d' ' -f1 /proc/uptime");
+    for _ in 0..20 {
+        let (fixture, line) = (fixture.clone(), line.clone());
+        all.spawn(async move { shell(&fixture, &line).await });
     }
-    let addresses: HashSet<String> = all.join_all().await.into_iter().collect();
-    assert_eq!(addresses.len(), 40);
+    let runs: Vec<(f64, String, f64)> = all
+        .join_all()
+        .await
+        .iter()
+        .map(|text| {
+            let lines: Vec<&str> = text.lines().collect();
+            (lines[0].parse().unwrap(), lines[1].to_owned(), lines[2].parse().unwrap())
+        })
+        .collect();
+    for (number, one) in runs.iter().enumerate() {
+        for other in &runs[..number] {
+            // The clock has steps of 10 ms.
+            let together = one.0.max(other.0) + 0.02 < one.2.min(other.2);
+            assert!(!together || one.1 != other.1, "{one:?} {other:?}");
+        }
+    }
+    let addresses: HashSet<&String> = runs.iter().map(|(_, address, _)| address).collect();
+    assert!(addresses.len() > 1);
+}
+
+async fn a_namespace_is_used_again_unless_somebody_could_change_it(fixture: Arc<Fixture>) {
+    let names = "readlink /proc/self/ns/net";
+    let mut seen = HashSet::new();
+    for _ in 0..8 {
+        seen.insert(shell(&fixture, names).await);
+    }
+    assert!(seen.len() < 8, "{seen:?}");
+    let all_capabilities = true;
+    for _ in 0..4 {
+        let spec = fixture.spec(&["ip", "link", "set", "lo", "down"]);
+        run(&fixture.bridged, Spec { all_capabilities, ..spec }).await.unwrap();
+    }
+    for _ in 0..8 {
+        let link = shell(&fixture, "ip link show lo").await;
+        assert!(link.contains("LOOPBACK,UP"), "{link}");
+    }
 }

@@ -19,13 +19,23 @@ fn asked(name: &str, kind: u16) -> Vec<u8> {
     packet
 }
 
-/// A responder on the loopback, whose resolvers are at these addresses.
-async fn responder(servers: &[SocketAddr]) -> (Responder, SocketAddr, Names) {
-    let short = std::net::UdpSocket::bind(HERE).unwrap();
-    let address = short.local_addr().unwrap();
-    let long = std::net::TcpListener::bind(address).unwrap();
+/// A port for packets and connections, which both are free.
+fn both() -> (std::net::UdpSocket, std::net::TcpListener) {
+    let bind = || {
+        let short = std::net::UdpSocket::bind(HERE).unwrap();
+        let long = std::net::TcpListener::bind(short.local_addr().unwrap()).ok()?;
+        Some((short, long))
+    };
+    let (short, long) = std::iter::repeat_with(bind).take(100).flatten().next().unwrap();
     short.set_nonblocking(true).unwrap();
     long.set_nonblocking(true).unwrap();
+    (short, long)
+}
+
+/// A responder on the loopback, whose resolvers are at these addresses.
+async fn responder(servers: &[SocketAddr]) -> (Responder, SocketAddr, Names) {
+    let (short, long) = both();
+    let address = short.local_addr().unwrap();
     let names = Names::default();
     let resolvers = Resolvers::fixed(servers.to_vec());
     let responder = Responder::start(short, long, names.clone(), resolvers).unwrap();
@@ -50,9 +60,10 @@ async fn ask_long(address: SocketAddr, packet: &[u8]) -> Vec<u8> {
 
 /// A resolver that says the same to everybody: in a packet that it is too long, over a connection all of it.
 async fn resolver(address: Ipv4Addr, long: bool) -> SocketAddr {
-    let short = UdpSocket::bind(HERE).await.unwrap();
+    let (short, listener) = both();
+    let (short, listener) =
+        (UdpSocket::from_std(short).unwrap(), TcpListener::from_std(listener).unwrap());
     let at = short.local_addr().unwrap();
-    let listener = TcpListener::bind(at).await.unwrap();
     let answer = move |packet: &[u8]| {
         let question = question::parse(packet).unwrap();
         question.answer(packet, &Outcome::Addresses(vec![address; if long { 200 } else { 1 }]))
