@@ -23,6 +23,7 @@ mod progress_live;
 
 // The engine behind them: starting, stopping, settings, greeting.
 mod engine;
+mod runtime;
 
 // The same engine for a user without root.
 mod rootless;

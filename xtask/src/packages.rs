@@ -44,6 +44,8 @@ const TEST: &[Need] = &[
     Need { package: "skopeo", present: || exists("skopeo") },
     Need { package: "umoci", present: || exists("umoci") },
     Need { package: "podman", present: || exists("podman") },
+    Need { package: "crun", present: || exists("crun") },
+    Need { package: "runc", present: || exists("runc") },
     Need { package: "passwd", present: || exists("useradd") },
     Need { package: "uidmap", present: || exists("newuidmap") },
     Need { package: "iproute2", present: || exists("ip") },

@@ -21,6 +21,7 @@ mod network;
 mod predecessors;
 mod registries;
 mod remote;
+mod runtime;
 mod serve;
 mod session;
 mod sessions;

@@ -66,7 +66,8 @@ pub(crate) fn open(
     let store = store?;
     let panicked = |_| Error::part("network")(&std::io::Error::other("its thread panicked"));
     let bridge = bridge.map_err(panicked)??;
-    let settings = sandbox_settings(state_dir, config);
+    let runtime = crate::runtime::find(&config.runtime, state_dir)?;
+    let settings = sandbox_settings(state_dir, config, runtime);
     let targets = targets(&settings);
     match sandbox::sweep(&settings.cgroup_name) {
         Ok(0) => {}
@@ -122,7 +123,11 @@ fn graph(store: &Store, state_dir: &Path) -> Result<Arc<Graph>, Error> {
     builder.build(memo, key::load(state_dir)?).map_err(|e| Error::part("schema")(&e))
 }
 
-fn sandbox_settings(state_dir: &Path, config: &Engine) -> sandbox::Settings {
+fn sandbox_settings(
+    state_dir: &Path,
+    config: &Engine,
+    runtime: Option<sandbox::Runtime>,
+) -> sandbox::Settings {
     let folder = Digest::of(state_dir.as_os_str().as_encoded_bytes()).to_string();
     sandbox::Settings {
         grace: config.grace,
@@ -139,6 +144,7 @@ fn sandbox_settings(state_dir: &Path, config: &Engine) -> sandbox::Settings {
             Network::Host => sandbox::Network::Host,
         },
         hosts_files: state_dir.join("hosts"),
+        runtime,
     }
 }
 

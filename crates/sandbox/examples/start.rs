@@ -45,6 +45,7 @@ async fn measure([isolated, shared, limited]: [Zygote; 3], runs: usize) {
         cgroup_name: format!("start-{}", std::process::id()),
         limits,
         network,
+        runtime: None,
         hosts_files: directory.path().join("hosts"),
     };
     let none = Limits::default();

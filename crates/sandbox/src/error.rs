@@ -78,6 +78,9 @@ pub enum Error {
         /// The way out, where there is one.
         hint: Option<String>,
     },
+    /// The program that makes containers cannot make this one.
+    #[error("the runtime cannot start the container: {0}")]
+    Runtime(String),
     /// The process that starts containers is gone or does not answer.
     #[error("the process that starts containers {0}")]
     Zygote(String),

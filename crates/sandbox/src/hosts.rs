@@ -153,6 +153,7 @@ mod tests {
             cgroup_name: String::new(),
             limits: Limits::default(),
             network,
+            runtime: None,
             hosts_files: directory.to_owned(),
         }
     }

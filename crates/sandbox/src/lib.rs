@@ -37,8 +37,8 @@ pub use error::Error;
 pub use memory::{MEMORY_ENTRY, memory_file, memory_socket};
 pub use sandbox::Sandbox;
 pub use spec::{
-    Exit, Filter, Limits, MountPoint, Network, Oom, Output, Settings, Source, Spec, Stdin, Stream,
-    Usage, User, targets,
+    Exit, Filter, Limits, MountPoint, Network, Oom, Output, Runtime, Settings, Source, Spec, Stdin,
+    Stream, Usage, User, targets,
 };
 pub use terminal::{Terminal, TerminalInput, TerminalSize};
 pub use zygote::{Zygote, zygote_main};

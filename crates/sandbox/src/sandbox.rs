@@ -8,12 +8,13 @@ use crate::launch::Launch;
 use crate::network::Bridge;
 use crate::sys::watched;
 use crate::wire::{self, Ready, Setup};
-use crate::{Error, Exit, Network, Output, Settings, Spec, Zygote, packet};
+use crate::{Error, Exit, Network, Output, Runtime, Settings, Spec, Stdin, Zygote, packet};
 use rustix::io::Errno;
 use std::any::Any;
 use std::convert::Infallible;
 use std::future::ready;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -187,6 +188,9 @@ impl Inner {
         mut orders: Orders,
     ) -> Result<Exit, Error> {
         // Who sits at a terminal works little, and somebody waits for him to be let in.
+        if self.settings.runtime.is_some() {
+            check_runtime(&spec)?;
+        }
         let at_once = spec.terminal.is_some();
         let _admitted = tokio::select! {
             biased;
@@ -232,6 +236,34 @@ fn release(keep: Box<dyn Any + Send>, result: &Result<Exit, Error>) {
     }
 }
 
+/// Makes the directory that bundles are mounted in.
+fn make_place(runtime: &Runtime) -> Result<wire::Runtime, Error> {
+    let failed = Error::host("cannot make a place for bundles");
+    std::fs::create_dir_all(&runtime.place).map_err(failed)?;
+    let text = |path: &Path| match path.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(Error::Invalid(format!("`{}` is not UTF-8", path.display()))),
+    };
+    Ok(wire::Runtime { program: text(&runtime.program)?, place: text(&runtime.place)? })
+}
+
+/// Refuses what a program that makes containers cannot do.
+fn check_runtime(spec: &Spec) -> Result<(), Error> {
+    let redirected = matches!(spec.stdin, Stdin::File(_))
+        || spec.redirect_stdout.is_some()
+        || spec.redirect_stderr.is_some();
+    let cannot = |what: &str| {
+        Err(Error::Invalid(format!(
+            "{what} the engine's own runtime: take `runtime` out of engine.toml"
+        )))
+    };
+    match () {
+        () if spec.terminal.is_some() => cannot("a terminal needs"),
+        () if redirected => cannot("redirected streams need"),
+        () => Ok(()),
+    }
+}
+
 fn hand_over(
     zygote: &Zygote,
     settings: &Settings,
@@ -239,9 +271,11 @@ fn hand_over(
     bridge: Option<&Bridge>,
 ) -> Result<(), Error> {
     let network = settings.network.byte();
-    let setup = Setup { network, outlet: bridge.map(Bridge::outlet) };
+    let runtime = settings.runtime.as_ref().map(make_place).transpose()?;
+    let setup = Setup { network, outlet: bridge.map(Bridge::outlet), runtime };
     let malformed = |_| Error::Zygote("does not speak our language".into());
-    let bytes = postcard::to_extend(&setup, vec![wire::SETTINGS, wire::GROUP_NONE, network]);
+    let head: [u8; wire::HEAD] = [wire::SETTINGS, wire::GROUP_NONE, network, wire::POWERS_USUAL];
+    let bytes = postcard::to_extend(&setup, head.to_vec());
     let mounts = hosts.mounts()?;
     let descriptors = mounts.iter().map(AsFd::as_fd).chain(bridge.map(Bridge::namespace));
     let descriptors: Vec<_> = descriptors.collect();

@@ -23,6 +23,17 @@ pub struct Settings {
     pub network: Network,
     /// Directory for the `hosts`, `hostname` and `resolv.conf` that containers see; made if missing.
     pub hosts_files: PathBuf,
+    /// The program that makes containers instead of us; none is us.
+    pub runtime: Option<Runtime>,
+}
+
+/// A program that makes containers from bundles, with the words and flags of `crun`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// Absolute path.
+    pub program: PathBuf,
+    /// An empty directory of our own; made if missing. Bundles are in memory, mounted there.
+    pub place: PathBuf,
 }
 
 /// Limits of one run; none means that the engine's own limits are the only ones.

@@ -72,6 +72,16 @@ impl<'a> Given<'a> {
         if sound { Ok(number) } else { Err(self.bad("must be at least 0.01")) }
     }
 
+    /// A word, or an absolute path.
+    pub(super) fn runtime(&self) -> Result<String, Error> {
+        let text = self.text()?;
+        let sound = text.starts_with('/') || (!text.is_empty() && !text.contains('/'));
+        match sound {
+            true => Ok(text.to_owned()),
+            false => Err(self.bad("must be `own`, the name of a program or its absolute path")),
+        }
+    }
+
     pub(super) fn network(&self) -> Result<Network, Error> {
         match self.text()? {
             "bridge" => Ok(Network::Bridge),

@@ -59,6 +59,12 @@ pub const KEYS: &[Key] = &[
         doc: "How long a cancelled command may take to end after it got SIGTERM. It then gets SIGKILL.",
     },
     Key {
+        name: "runtime",
+        form: Form::Text,
+        default: "own",
+        doc: "What makes containers: `own` is the engine itself; `crun`, or the absolute path of a program with its flags, is an installed program. Terminals and redirected streams need `own`, and so does an engine without root.",
+    },
+    Key {
         name: "network",
         form: Form::Choice(&["bridge", "none", "host"]),
         default: "bridge",

@@ -29,6 +29,8 @@ pub struct Engine {
     pub idle_timeout: Duration,
     /// How long a command may take to end after it was asked to.
     pub grace: Duration,
+    /// What makes containers: `own`, the name of a program, or its absolute path.
+    pub runtime: String,
     /// What network commands see.
     pub network: Network,
     /// First address and length of the prefix of the containers' addresses; none has one found.
@@ -129,6 +131,7 @@ impl Default for Engine {
         Self {
             idle_timeout: Duration::from_secs(600),
             grace: Duration::from_secs(10),
+            runtime: "own".into(),
             network: Network::Bridge,
             subnet: None,
             ca_certificates: None,
@@ -177,6 +180,7 @@ fn set(engine: &mut Engine, given: &Given<'_>) -> Result<(), Error> {
     match given.key.name {
         "idle-timeout" => engine.idle_timeout = given.duration()?,
         "grace" => engine.grace = given.duration()?,
+        "runtime" => engine.runtime = given.runtime()?,
         "network" => engine.network = given.network()?,
         "subnet" => engine.subnet = Some(given.subnet()?),
         "ca-certificates" => engine.ca_certificates = Some(given.path()?),

@@ -16,12 +16,10 @@ fn the_table_has_the_true_defaults() {
     }
 }
 
-#[test]
-fn every_key_is_set() {
-    let engine = parse(
-        r#"
+const EVERY_KEY: &str = r#"
         idle-timeout = "1m"
         grace = "500ms"
+        runtime = "/opt/crun"
         network = "host"
         subnet = "172.20.0.0/16"
         ca-certificates = "/own.pem"
@@ -45,7 +43,6 @@ fn every_key_is_set() {
         debian-cache = "/cache"
         proxy = "http://proxy.example:3128"
         log-level = "info,sandbox=debug"
-
         [registry."docker.io"]
         mirrors = ["mirror.example:5000/hub/", "localhost"]
 
@@ -55,9 +52,11 @@ fn every_key_is_set() {
         ca = "/ca.pem"
         username = "me"
         password-file = "/password"
-        "#,
-    )
-    .unwrap();
+"#;
+
+#[test]
+fn every_key_is_set() {
+    let engine = parse(EVERY_KEY).unwrap();
     let hub = Registry {
         mirrors: vec!["mirror.example:5000/hub".into(), "localhost".into()],
         ..Registry::default()
@@ -73,6 +72,7 @@ fn every_key_is_set() {
     let expected = Engine {
         idle_timeout: Duration::from_secs(60),
         grace: Duration::from_millis(500),
+        runtime: "/opt/crun".into(),
         network: Network::Host,
         subnet: Some((Ipv4Addr::new(172, 20, 0, 0), 16)),
         ca_certificates: Some("/own.pem".into()),

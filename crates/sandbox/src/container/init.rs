@@ -36,7 +36,8 @@ pub(super) fn run(command: &Command, status: &OwnedFd) -> i32 {
     }
 }
 
-fn attend(command: Pid) -> i32 {
+/// Buries, and passes signals on to the command, until that ends; the result is its exit code.
+pub(super) fn attend(command: Pid) -> i32 {
     loop {
         match sys::next_signal() {
             libc::SIGCHLD => {

@@ -116,7 +116,8 @@ pub(crate) async fn nothing_is_left_after_shutdown(fixture: &Fixture) {
     let running = tokio::spawn(async move { sandbox.run(spec, output).await });
     let mark = || !crate::fixture::processes_with("98764.25").is_empty();
     crate::fixture::eventually("the command is up", mark).await;
-    for sandbox in [&fixture.plain, &fixture.host, &fixture.limited, &fixture.bridged] {
+    let Fixture { plain, host, limited, bridged, crun, .. } = fixture;
+    for sandbox in [plain, host, limited, bridged, crun] {
         sandbox.shutdown().await;
     }
     let ended = running.await.unwrap();

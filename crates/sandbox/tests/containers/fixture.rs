@@ -2,8 +2,8 @@
 
 use sandbox::network::{Bridge, Guard};
 use sandbox::{
-    Error, Exit, Limits, MountPoint, Network, Output, Sandbox, Settings, Source, Spec, Stdin,
-    Stream, User, Zygote,
+    Error, Exit, Limits, MountPoint, Network, Output, Runtime, Sandbox, Settings, Source, Spec,
+    Stdin, Stream, User, Zygote,
 };
 use std::collections::HashSet;
 use std::fs;
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use store::Mount;
 
 const BUSYBOX: &str = "/bin/busybox";
+const CRUN: &str = "/usr/bin/crun";
 /// Memory of a run in the limited sandbox.
 pub(crate) const MEMORY: u64 = 64 << 20;
 /// Processes of a run in the limited sandbox.
@@ -29,6 +30,7 @@ pub(crate) struct Zygotes {
     host: Zygote,
     limited: Zygote,
     bridged: Zygote,
+    crun: Zygote,
     guard: Guard,
 }
 
@@ -37,7 +39,8 @@ impl Zygotes {
     pub(crate) fn start() -> Zygotes {
         let start = || Zygote::start(&std::env::current_exe().unwrap(), &["zygote"]).unwrap();
         let guard = Guard::start(&std::env::current_exe().unwrap(), &["guard"]).unwrap();
-        Zygotes { plain: start(), host: start(), limited: start(), bridged: start(), guard }
+        let (plain, host, limited) = (start(), start(), start());
+        Zygotes { plain, host, limited, bridged: start(), crun: start(), guard }
     }
 }
 
@@ -51,6 +54,8 @@ pub(crate) struct Fixture {
     pub(crate) limited: Sandbox,
     /// The engine's network.
     pub(crate) bridged: Sandbox,
+    /// Containers made by `crun`; no network, memory and pids limited.
+    pub(crate) crun: Sandbox,
     pub(crate) root: PathBuf,
     pub(crate) cgroup_name: String,
     pub(crate) directory: tempfile::TempDir,
@@ -68,12 +73,16 @@ impl Fixture {
             limits: Limits::default(),
             network: Network::None,
             hosts_files: directory.path().join(name),
+            runtime: None,
         };
         let limits = Limits { memory: Some(MEMORY), pids: Some(PIDS), cpus: Some(2.0) };
         let host = Settings { network: Network::Host, grace: LONG_GRACE, ..settings("host") };
         let bridge = Bridge::open(None, zygotes.guard).unwrap();
         let bridged = Settings { network: Network::Bridge, ..settings("bridged") };
+        let runtime = Runtime { program: CRUN.into(), place: directory.path().join("bundles") };
+        let made = Settings { runtime: Some(runtime), limits, ..settings("crun") };
         Fixture {
+            crun: Sandbox::new(zygotes.crun, made, None).unwrap(),
             bridged: Sandbox::new(zygotes.bridged, bridged, Some(bridge)).unwrap(),
             plain: Sandbox::new(zygotes.plain, settings("plain"), None).unwrap(),
             host: Sandbox::new(zygotes.host, host, None).unwrap(),

@@ -185,7 +185,7 @@ async fn nothing_outlives_a_killed_engine(fixture: Arc<Fixture>) {
     let lines: Vec<String> = BufReader::new(stdout).lines().take(2).map(Result::unwrap).collect();
     assert_eq!(lines, ["up", "up"]);
     let zygotes = children_of(engine.id());
-    assert_eq!(zygotes.len(), 5, "four zygotes and the network's guard");
+    assert_eq!(zygotes.len(), 6, "five zygotes and the network's guard");
     assert!(processes_with(VICTIM_MARK).len() >= 4);
     engine.kill().unwrap();
     engine.wait().unwrap();

@@ -1,4 +1,4 @@
-//! Real containers, through the crate's face. Needs root and Debian's `busybox-static`.
+//! Real containers, through the crate's face. Needs root and Debian's `busybox-static` and `crun`.
 //!
 //! This is not libtest: zygotes are started from `main`, before any thread, and are this same binary in
 //! another role. A word on the command line selects the cases whose names contain it.
@@ -12,6 +12,7 @@ mod lifetime;
 mod memory;
 mod mounts;
 mod network;
+mod runtime;
 mod streams;
 mod terminals;
 
@@ -62,6 +63,7 @@ async fn run_all(zygotes: Zygotes, filter: &str) -> usize {
     cases.extend(lifetime::cases());
     cases.extend(cgroups::cases());
     cases.extend(network::cases());
+    cases.extend(runtime::cases());
     let mut failed = 0;
     let mut passed = 0;
     for (name, case) in cases.into_iter().filter(|(name, _)| name.contains(filter)) {

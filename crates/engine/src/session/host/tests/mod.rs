@@ -3,6 +3,7 @@
 mod fuzz;
 mod handover;
 mod socket;
+mod terminal;
 mod write;
 
 use super::*;
