@@ -1,6 +1,7 @@
 //! However a terminal ends, the user's is as it was and the container is gone.
 
 use super::{chain, shell, shell_by, types};
+use crate::remote::Remote;
 use rustix::process::Signal;
 use std::time::Duration;
 use testkit::process::{Process, named, signal, wait_until};
@@ -105,4 +106,17 @@ fn an_engine_that_was_started_apart_lends_its_containers_too() {
     types(&mut terminal, "stty size", "24 80");
     terminal.send("exit\r");
     terminal.wait().ok();
+}
+
+#[test]
+fn an_engine_on_another_machine_gives_the_terminal_back_when_it_vanishes() {
+    let remote = Remote::new();
+    let mut terminal = shell_by(remote.cli(&[]).args(chain(&["terminal"])));
+    types(&mut terminal, "stty size", "24 80");
+    let (terminal, processes) = sleeping(&remote.engine, terminal);
+    remote.engine.kill_engine();
+    let ended = terminal.wait();
+    assert_ne!(ended.code(), 0, "{ended:#?}");
+    assert!(ended.is_restored, "{ended:#?}");
+    are_gone(processes);
 }
