@@ -60,13 +60,13 @@ impl Need {
         devices.dedup();
         let mut changed = need.changed()?;
         for device in devices {
-            if changed.contains(&device) || need.read(&device)? != "0" {
+            if changed.contains(&device) || need.read(&device)?.is_none_or(|value| value != "0") {
                 continue;
             }
             // First the note, then the change: who dies in between has changed nothing.
             changed.push(device.clone());
             need.note(&changed)?;
-            fs::write(need.setting(&device), "1")?;
+            unless_gone(fs::write(need.setting(&device), "1"))?;
         }
         Ok(need)
     }
@@ -79,11 +79,7 @@ impl Need {
             return Ok(());
         }
         for device in self.changed()? {
-            match fs::write(self.setting(&device), "0") {
-                // The link is gone, and its setting with it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                written => written?,
-            }
+            unless_gone(fs::write(self.setting(&device), "0"))?;
         }
         self.note(&[])
     }
@@ -92,9 +88,10 @@ impl Need {
         self.settings.join(device).join("forwarding")
     }
 
-    fn read(&self, device: &str) -> io::Result<String> {
-        let text = fs::read_to_string(self.setting(device))?;
-        Ok(text.trim().to_owned())
+    /// The value; none if the link is gone.
+    fn read(&self, device: &str) -> io::Result<Option<String>> {
+        let text = unless_gone(fs::read_to_string(self.setting(device)))?;
+        Ok(text.map(|text| text.trim().to_owned()))
     }
 
     fn changed(&self) -> io::Result<Vec<String>> {
@@ -114,6 +111,14 @@ impl Need {
             };
         }
         fs::write(file, devices.join("\n"))
+    }
+}
+
+/// A link may go at any moment, like that of an engine that ends, and its setting with it.
+fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
     }
 }
 
@@ -158,7 +163,7 @@ mod tests {
             let devices = devices.iter().map(|device| (*device).to_owned()).collect();
             Need::begin_in(&folder, &settings, devices).unwrap()
         };
-        let first = begin(&["eth0", "vpn", "eth0"]);
+        let first = begin(&["eth0", "vpn", "eth0", "gone"]);
         let second = begin(&["eth0"]);
         first.end().unwrap();
         assert_eq!(value(&settings, "eth0"), "1", "the second one still needs it");
