@@ -242,9 +242,14 @@ impl Zygote<'_> {
         }
     }
 
-    /// A network namespace that a container has left, if there is one of this kind.
+    /// A network namespace that a container has left, if there is one of this kind. Looked at now and not when
+    /// that container ended, because the kernel takes a moment to forget sockets.
     fn line(&mut self, network: u8) -> Option<Line> {
-        if network == self.world.network { self.lines.pop() } else { None }
+        if network != self.world.network {
+            return None;
+        }
+        let quiet = self.lines.iter().rposition(Line::is_quiet)?;
+        Some(self.lines.remove(quiet))
     }
 
     /// What byte 2 of a run means now: a container of the engine's network gets a place there that
@@ -324,10 +329,10 @@ impl Zygote<'_> {
         if let Some(status) = &container.status {
             tell(status.as_fd(), &exited, &[]);
         }
-        let line = container.line.filter(|_| !container.powerful);
-        if self.lines.len() < MOST_LINES
-            && let Some(line) = line.filter(Line::is_quiet)
-        {
+        if let Some(line) = container.line.filter(|_| !container.powerful) {
+            if self.lines.len() == MOST_LINES {
+                self.lines.remove(0);
+            }
             self.lines.push(line);
         }
     }
