@@ -1,23 +1,11 @@
 //! The network that commands in containers see.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use testkit::{Machine, Session, State};
-
-/// A server that tells who asked it.
-fn server(machine: &Machine) -> SocketAddr {
-    let listener = machine.outside(|| TcpListener::bind((Machine::INTERNET, 0)).unwrap());
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        while let Ok((mut stream, asker)) = listener.accept() {
-            let _ = stream.write_all(asker.ip().to_string().as_bytes());
-        }
-    });
-    address
-}
 
 /// Prints what a server says. Neither side closes before the server does: an old `pasta` forgets a
 /// connection that is half closed.
@@ -34,7 +22,7 @@ fn a_command_reaches_the_outside_by_the_machines_address() {
     let machine = Machine::new(1380);
     machine.start_engine(&state);
     let session = Session::start(&state);
-    let server = server(&machine);
+    let server = machine.server();
     assert_eq!(session.shell(&fetch(server)), "203.0.113.2");
     assert_eq!(session.shell("cat /sys/class/net/eth0/mtu"), "1380\n");
 }
@@ -82,7 +70,7 @@ fn behind_a_firewall_that_forwards_nothing_pasta_is_the_way_out() {
     machine.run("nft", &[&format!("add table inet theirs; add chain inet theirs forward {chain}")]);
     machine.start_engine(&state);
     let session = Session::start(&state);
-    let server = server(&machine);
+    let server = machine.server();
     assert_eq!(session.shell(&fetch(server)), "203.0.113.2", "{}", state.log());
     assert!(state.log().contains("does not pass packets on"), "{}", state.log());
     let local = machine.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());

@@ -12,7 +12,8 @@ use crate::process::wait_until;
 use crate::state::State;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
-use std::net::Ipv4Addr;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -58,6 +59,20 @@ impl Machine {
         // What engines tell each other about the host's network is about another network here.
         machine.run("mount", &["-t", "tmpfs", "tmpfs", "/run"]);
         machine
+    }
+
+    /// A server out there that tells who asked it.
+    pub fn server(&self) -> SocketAddr {
+        let bind = || TcpListener::bind((Self::INTERNET, 0)).expect("a port is free");
+        let listener = self.outside(bind);
+        let address = listener.local_addr().expect("a listener has an address");
+        std::thread::spawn(move || {
+            while let Ok((mut stream, asker)) = listener.accept() {
+                // Who asked may be gone already.
+                let _ = stream.write_all(asker.ip().to_string().as_bytes());
+            }
+        });
+        address
     }
 
     /// A run of the program under test in the machine.

@@ -32,19 +32,9 @@ fn commands_use_the_files_of_the_clients_machine() {
 #[test]
 fn secrets_come_from_the_clients_machine() {
     let remote = Remote::new();
-    let rootfs = format!("--directory={}", testkit::busybox().display());
-    let words = [
-        "core",
-        "container",
-        "with-rootfs",
-        &rootfs,
-        "with-secret-variable",
-        "--name=T",
-        "--secret=env://TOKEN",
-        "with-exec",
-        "--args=sh,-c,test $T = of-the-client && echo right; echo $T",
-        "stdout",
-    ];
+    let script = "sh,-c,test $T = of-the-client && echo right; echo $T";
+    let words = crate::secrets::words("--secret=env://TOKEN", script);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let output = remote.cli(&words).env("TOKEN", "of-the-client").run();
     assert_eq!(output.ok(), "right\n***\n");
 }

@@ -1,6 +1,5 @@
 //! The network of containers without root: out through `pasta`, and nothing of it in the host's network.
 
-use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
@@ -18,18 +17,6 @@ fn start(machine: &Machine, state: &State) {
     ];
     let root = state.program(Path::new("/usr/bin/nsenter")).as_root().args(machine.entrance());
     root.args(become_user).args(["core", "version"]).run().ok();
-}
-
-/// A server in the internet that tells who asked it.
-fn server(machine: &Machine) -> SocketAddr {
-    let listener = machine.outside(|| TcpListener::bind((Machine::INTERNET, 0)).unwrap());
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        while let Ok((mut stream, asker)) = listener.accept() {
-            let _ = stream.write_all(asker.ip().to_string().as_bytes());
-        }
-    });
-    address
 }
 
 /// A script that asks. It does not end its own side first: older versions of `pasta` send the answer
@@ -53,7 +40,7 @@ fn commands_reach_the_outside_and_not_the_machine() {
     let before = network(&machine);
     start(&machine, &state);
     let session = Session::start(&state);
-    assert_eq!(session.shell(&ask(server(&machine))), Machine::ADDRESS.to_string());
+    assert_eq!(session.shell(&ask(machine.server())), Machine::ADDRESS.to_string());
     let local = machine.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     let port = local.local_addr().unwrap().port();
     for address in [Ipv4Addr::LOCALHOST, Machine::ADDRESS, Machine::INTERNET] {

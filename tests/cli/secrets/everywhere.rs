@@ -75,20 +75,9 @@ fn fifty_secrets_leave_no_trace() {
         said.push(use_one(&session, number, &id, &registry));
     }
     for (number, word) in texts.iter().enumerate().take(8) {
-        let rootfs = format!("--directory={}", testkit::busybox().display());
-        let chain = [
-            "-vv",
-            "core",
-            "container",
-            "with-rootfs",
-            &rootfs,
-            "with-secret-variable",
-            "--name=T",
-            "--secret=env://TOKEN",
-            "with-exec",
-            &format!("--args=sh,-c,env; env >&2; exit {}", number % 2),
-            "stdout",
-        ];
+        let args = format!("sh,-c,env; env >&2; exit {}", number % 2);
+        let chain =
+            ["-vv".to_owned()].into_iter().chain(super::words("--secret=env://TOKEN", &args));
         let output = state.cli(chain).env("TOKEN", word).run();
         said.push(output.stdout);
         said.push(output.stderr);

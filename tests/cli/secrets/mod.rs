@@ -8,6 +8,14 @@ mod uses;
 use serde_json::{Value, json};
 use testkit::Session;
 
+/// `core container with-rootfs <static root> with-secret-variable --name=T <flag> with-exec <args> stdout`.
+pub(crate) fn words(flag: &str, args: &str) -> Vec<String> {
+    let rootfs = format!("--directory={}", testkit::busybox().display());
+    let exec = format!("--args={args}");
+    let words = ["core", "container", "with-rootfs", &rootfs, "with-secret-variable", "--name=T"];
+    words.into_iter().chain([flag, "with-exec", &exec, "stdout"]).map(str::to_owned).collect()
+}
+
 /// The id of a secret of the session.
 fn secret(session: &Session, plaintext: &str) -> Value {
     let text = json!(plaintext);

@@ -1,6 +1,6 @@
 //! What commands print: secrets are taken out of it, however it is cut.
 
-use super::{kept, secret, shell, with_variable};
+use super::{kept, secret, shell, with_variable, words};
 use serde_json::json;
 use testkit::{Random, Session, State, busybox, rounds};
 
@@ -96,24 +96,10 @@ fn files_of_streams_lose_it_and_other_files_do_not() {
 #[test]
 fn values_keep_what_is_made_of_a_secret_and_people_do_not_see_it() {
     let state = State::new();
-    let rootfs = format!("--directory={}", busybox().display());
     let word = "correct horse \"battery\"/staple";
     let script = "printf %s \"$T\" | base64; printf %s \"x$T\" | base64; printf %s \"$T\" | od -An -tx1 -v | tr -d ' \\n'; echo; printf %s \"$T\" | sed 's/\"/\\\\\"/g'; echo; printf 'a%sb\\n' \"$T\" | sed 's/ /%20/g; s/\"/%22/g; s,/,%2F,g'";
-    let output = state
-        .cli([
-            "core",
-            "container",
-            "with-rootfs",
-            &rootfs,
-            "with-secret-variable",
-            "--name=T",
-            "--secret=env://TOKEN",
-            "with-exec",
-            &format!("--args=sh,-c,\"{}\"", script.replace('"', "\"\"")),
-            "stdout",
-        ])
-        .env("TOKEN", word)
-        .run();
+    let args = format!("sh,-c,\"{}\"", script.replace('"', "\"\""));
+    let output = state.cli(words("--secret=env://TOKEN", &args)).env("TOKEN", word).run();
     let text = output.ok();
     let made = [
         "Y29ycmVjdCBob3JzZSAiYmF0dGVyeSIvc3RhcGxl",
@@ -131,21 +117,9 @@ fn values_keep_what_is_made_of_a_secret_and_people_do_not_see_it() {
 #[test]
 fn short_secrets_are_told_of_and_not_hidden() {
     let state = State::new();
-    let rootfs = format!("--directory={}", busybox().display());
     let run = |value: &str| {
-        let chain = [
-            "core",
-            "container",
-            "with-rootfs",
-            &rootfs,
-            "with-secret-variable",
-            "--name=T",
-            "--secret=env://TOKEN",
-            "with-exec",
-            "--args=sh,-c,echo [$T]",
-            "stdout",
-        ];
-        state.cli(chain).env("TOKEN", value).run()
+        let words = words("--secret=env://TOKEN", "sh,-c,echo [$T]");
+        state.cli(words).env("TOKEN", value).run()
     };
     let output = run("abc");
     assert_eq!(output.ok(), "[abc]\n");

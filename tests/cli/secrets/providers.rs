@@ -1,26 +1,8 @@
 //! `env://`, `file://` and `cmd://`: read on the machine where the user types, when first needed.
 
-use super::{kept, shell};
+use super::{kept, shell, words};
 use serde_json::json;
 use testkit::{Session, State, busybox};
-
-/// `core container with-rootfs <static root> with-secret-variable --name=T <flag> with-exec <args> stdout`.
-fn with_flag<'a>(state: &'a State, flag: &str, args: &str) -> testkit::Cli<'a> {
-    let rootfs = format!("--directory={}", busybox().display());
-    let exec = format!("--args={args}");
-    state.cli([
-        "core",
-        "container",
-        "with-rootfs",
-        &rootfs,
-        "with-secret-variable",
-        "--name=T",
-        flag,
-        "with-exec",
-        &exec,
-        "stdout",
-    ])
-}
 
 #[test]
 fn each_provider_by_its_flag() {
@@ -35,13 +17,13 @@ fn each_provider_by_its_flag() {
         ("--secret=cmd://printf 'a %s' command", "a command"),
     ] {
         let length = expect.len();
-        let output = with_flag(&state, flag, "sh,-c,echo ${#T}; env").env("TOKEN", "hunter2").run();
+        let output = state.cli(words(flag, "sh,-c,echo ${#T}; env")).env("TOKEN", "hunter2").run();
         let text = output.ok();
         assert!(text.starts_with(&format!("{length}\n")) && text.contains("T=***"), "{text}");
         assert!(!text.contains(expect.trim()) && !output.stderr.contains(expect.trim()));
     }
     // The form without a scheme is old, and said to be.
-    let output = with_flag(&state, "--secret=TOKEN", "env").env("TOKEN", "hunter2").run();
+    let output = state.cli(words("--secret=TOKEN", "env")).env("TOKEN", "hunter2").run();
     assert!(output.ok().contains("T=***"), "{output:#?}");
     assert!(output.stderr.contains("env://TOKEN"), "{output:#?}");
 }
@@ -56,7 +38,7 @@ fn what_is_not_there_is_named_without_being_shown() {
         ("--secret=cmd://echo a-secret-word; exit 3", "failed to run secret command", "***"),
         ("--secret=vault://a.b", "unsupported secret provider: \"vault\"", "\0"),
     ] {
-        let output = with_flag(&state, flag, "true").run();
+        let output = state.cli(words(flag, "true")).run();
         let said = output.fails(1);
         assert!(said.contains(expect), "{flag}: {said}");
         assert!(!said.contains(never), "{flag}: {said}");

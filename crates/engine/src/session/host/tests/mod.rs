@@ -18,6 +18,14 @@ use tokio::io::BufReader;
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
 
+/// The host of a client at the other end.
+fn attached(client: UnixStream) -> Arc<AttachedHost> {
+    let host = Arc::new(AttachedHost::default());
+    let serving = host.clone();
+    tokio::spawn(async move { serving.serve(BufReader::new(client.into()), true).await });
+    host
+}
+
 /// A host whose client answers with `status` and `answer`, and what the client was asked.
 struct World {
     host: Arc<AttachedHost>,
@@ -47,12 +55,7 @@ impl World {
             let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
             let _ = builder.serve_connection(TokioIo::new(theirs), service).await;
         });
-        let host = Arc::new(AttachedHost::default());
-        tokio::spawn({
-            let host = host.clone();
-            async move { host.serve(BufReader::new(ours.into()), true).await }
-        });
-        Self { host, asked, client }
+        Self { host: attached(ours), asked, client }
     }
 
     async fn read(&self) -> (Result<(), Error>, Vec<String>) {

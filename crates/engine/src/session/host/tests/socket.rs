@@ -17,12 +17,7 @@ fn echo() -> Arc<AttachedHost> {
         let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
         let _ = builder.serve_connection(TokioIo::new(theirs), service).await;
     });
-    let host = Arc::new(AttachedHost::default());
-    tokio::spawn({
-        let host = host.clone();
-        async move { host.serve(BufReader::new(ours.into()), true).await }
-    });
-    host
+    attached(ours)
 }
 
 #[tokio::test]

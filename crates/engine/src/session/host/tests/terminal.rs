@@ -18,12 +18,7 @@ fn answering(bytes: Vec<u8>) -> Arc<AttachedHost> {
         let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
         let _ = builder.serve_connection(TokioIo::new(theirs), service).await;
     });
-    let host = Arc::new(AttachedHost::default());
-    tokio::spawn({
-        let host = host.clone();
-        async move { host.serve(BufReader::new(ours.into()), true).await }
-    });
-    host
+    attached(ours)
 }
 
 #[tokio::test]
