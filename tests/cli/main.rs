@@ -31,6 +31,9 @@ mod rootless;
 // What the wire promises: ids, values, introspection.
 mod graph;
 
+// Sessions inside containers.
+mod nested;
+
 // What a host lends to containers.
 mod secrets;
 mod sockets;

@@ -20,6 +20,7 @@ pub mod host;
 pub mod image;
 mod looks;
 mod modes;
+pub mod nest;
 mod owner;
 mod paths;
 mod platform;

@@ -68,6 +68,11 @@ impl Context {
         })
     }
 
+    /// All that the session was opened with, for a session inside of it.
+    pub fn extensions(&self) -> &Extensions {
+        self.session.extensions()
+    }
+
     /// The span of this call.
     pub fn span(&self) -> &Span {
         &self.span

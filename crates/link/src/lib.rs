@@ -3,15 +3,18 @@
 //!
 //! Both towers speak the same bytes over a [`Stream`] and do not ask what it is, but for two things:
 //! only a socket of this machine carries descriptors and says who is at the other end, and a link that
-//! [`Stream::is_remote`] may be slow and may vanish without a word. [`tls`] reads certificates. Nothing
-//! here knows what is said on a connection.
+//! [`Stream::is_remote`] may be slow and may vanish without a word. [`tls`] reads certificates, and a
+//! [`Token`] lets programs in at the port of a session, wherever that is open. Nothing here knows what is
+//! said on a connection.
 
 mod program;
 mod stream;
 pub mod tls;
+mod token;
 
 pub use program::Program;
 pub use stream::Stream;
+pub use token::{Token, authorization};
 
 use std::time::Duration;
 

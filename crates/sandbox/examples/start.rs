@@ -101,6 +101,7 @@ fn spec(root: Mount) -> Spec {
         redirect_stderr: None,
         filter: None,
         terminal: None,
+        endpoint: None,
         keep: Box::new(()),
     }
 }

@@ -16,7 +16,7 @@ use crate::streams::{Incoming, Outgoing};
 use crate::sys::watched;
 use crate::terminal::{Console, attend};
 use crate::wire::{Channel, Failure, MAX_STATUS, Status};
-use crate::{Error, Exit, Filter, Output, Stream, Terminal, Usage};
+use crate::{Endpoint, Error, Exit, Filter, Opened, Output, Stream, Terminal, Usage};
 use rustix::process::{Signal, pidfd_send_signal};
 use std::future::pending;
 use std::io;
@@ -45,6 +45,8 @@ pub(crate) struct Driver {
     /// The terminal that the command runs on, until the container has made it.
     terminal: Option<Terminal>,
     console: Option<Console>,
+    /// Who is to answer the port that the container opens, until it has.
+    endpoint: Option<Endpoint>,
     names: Names,
     /// None once nobody listens any more.
     output: Option<Output>,
@@ -102,7 +104,7 @@ impl Driver {
         sending: Sending,
         (output, filter): (Output, Option<Box<dyn Filter>>),
     ) -> io::Result<Driver> {
-        let Sending { stdout, stderr, stdin, status, names, terminal } = sending;
+        let Sending { stdout, stderr, stdin, status, names, terminal, endpoint } = sending;
         let channelled = |incoming, path: &Option<String>| Channelled {
             incoming,
             redirected: path.is_some(),
@@ -119,6 +121,7 @@ impl Driver {
             stdin,
             terminal,
             console: None,
+            endpoint,
             names,
             output: Some(output),
             filter,
@@ -214,6 +217,7 @@ impl Driver {
                 self.awaiting_files = false;
             }
             Status::Terminal => self.attach(descriptors),
+            Status::Endpoint => self.hand_on(descriptors),
             Status::Failed(failure) => self.explain(failure),
             Status::Exited { .. } => {}
         }
@@ -229,6 +233,15 @@ impl Driver {
             Ok(_) => {}
             Err(source) => self.fail(Error::Host { action: "cannot watch the terminal", source }),
         }
+    }
+
+    /// The container has opened a port.
+    fn hand_on(&mut self, descriptors: Vec<OwnedFd>) {
+        let mut descriptors = descriptors.into_iter();
+        let opened = descriptors.next().zip(descriptors.next());
+        let Some((endpoint, (listener, root))) = self.endpoint.take().zip(opened) else { return };
+        // Who asked for it may have gone; then nobody answers.
+        let _ = endpoint.opened.send(Opened { listener, root });
     }
 
     fn explain(&mut self, failure: Failure) {

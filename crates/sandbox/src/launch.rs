@@ -3,7 +3,7 @@
 use crate::cgroup::Group;
 use crate::streams::{Incoming, Outgoing};
 use crate::wire::{self, Channel, Failure, Input, MountEntry, MountKind, Run, Stage, shorten};
-use crate::{Error, MountPoint, Network, Source, Spec, Stdin, Terminal, packet};
+use crate::{Endpoint, Error, MountPoint, Network, Source, Spec, Stdin, Terminal, packet};
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::io::{self, Write};
@@ -21,6 +21,7 @@ pub(crate) struct Launch {
     pub(crate) status: OwnedFd,
     pub(crate) names: Names,
     terminal: Option<Terminal>,
+    endpoint: Option<Endpoint>,
 }
 
 struct Sent {
@@ -85,14 +86,25 @@ impl Launch {
             group_files: group.map_or(0, |group| group.entrances().count() as u8),
             resolves: network != Network::None,
             terminal: spec.terminal.as_ref().map(|it| (it.size.columns, it.size.rows)),
+            endpoint: spec.endpoint.as_ref().map(|it| it.variables.clone()).unwrap_or_default(),
         };
         let powers = if run.all_capabilities { wire::POWERS_ALL } else { wire::POWERS_USUAL };
         let head = [wire::RUN, group_kind(group), network.byte(), powers];
         let (request, body) =
             encode(&run, head).map_err(Error::host("cannot encode the request"))?;
         let descriptors = Sent { status: their_status, streams, root: spec.root, mounts, body };
-        let terminal = spec.terminal;
-        Ok(Launch { request, descriptors, stdout, stderr, stdin, status, names, terminal })
+        let (terminal, endpoint) = (spec.terminal, spec.endpoint);
+        Ok(Launch {
+            request,
+            descriptors,
+            stdout,
+            stderr,
+            stdin,
+            status,
+            names,
+            terminal,
+            endpoint,
+        })
     }
 
     /// What is to be sent to the zygote.
@@ -113,8 +125,8 @@ impl Launch {
     /// Lets go of what was sent: as long as the engine holds the ends of pipes that the command writes
     /// to, it never sees their end.
     pub(crate) fn sent(self) -> Sending {
-        let Launch { stdout, stderr, stdin, status, names, terminal, .. } = self;
-        Sending { stdout, stderr, stdin, status, names, terminal }
+        let Launch { stdout, stderr, stdin, status, names, terminal, endpoint, .. } = self;
+        Sending { stdout, stderr, stdin, status, names, terminal, endpoint }
     }
 }
 
@@ -126,6 +138,7 @@ pub(crate) struct Sending {
     pub(crate) status: OwnedFd,
     pub(crate) names: Names,
     pub(crate) terminal: Option<Terminal>,
+    pub(crate) endpoint: Option<Endpoint>,
 }
 
 fn group_kind(group: Option<&Group>) -> u8 {

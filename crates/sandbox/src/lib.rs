@@ -16,6 +16,7 @@ mod capabilities;
 mod cgroup;
 mod container;
 mod driver;
+mod endpoint;
 mod error;
 mod hosts;
 mod launch;
@@ -33,6 +34,7 @@ mod wire;
 mod zygote;
 
 pub use cgroup::sweep;
+pub use endpoint::{Endpoint, Opened};
 pub use error::Error;
 pub use memory::{MEMORY_ENTRY, memory_file, memory_socket};
 pub use sandbox::Sandbox;

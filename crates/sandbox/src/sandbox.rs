@@ -259,6 +259,7 @@ fn check_runtime(spec: &Spec) -> Result<(), Error> {
     };
     match () {
         () if spec.terminal.is_some() => cannot("a terminal needs"),
+        () if spec.endpoint.is_some() => cannot("a session in a container needs"),
         () if redirected => cannot("redirected streams need"),
         () => Ok(()),
     }

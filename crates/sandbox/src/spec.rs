@@ -3,7 +3,7 @@
 //! Nothing here does anything: a [`Spec`] is consumed by [`crate::Sandbox::run`], which answers with
 //! an [`Exit`].
 
-use crate::{Terminal, wire};
+use crate::{Endpoint, Terminal, wire};
 use std::any::Any;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -107,6 +107,8 @@ pub struct Spec {
     pub filter: Option<Box<dyn Filter>>,
     /// What the command runs on instead of its three streams, which are not used then.
     pub terminal: Option<Terminal>,
+    /// A port on the loopback that the engine answers, if there is to be one.
+    pub endpoint: Option<Endpoint>,
     /// Held until the last process is gone, then dropped.
     pub keep: Box<dyn Any + Send>,
 }

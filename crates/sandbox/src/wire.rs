@@ -110,6 +110,8 @@ pub(crate) struct Run {
     pub(crate) resolves: bool,
     /// Columns and rows of the terminal that it runs on, if it runs on one.
     pub(crate) terminal: Option<(u16, u16)>,
+    /// Variables that get the number of a port that the engine answers; none opens none.
+    pub(crate) endpoint: Vec<String>,
 }
 
 /// Where standard input comes from.
@@ -149,6 +151,8 @@ pub(crate) enum Status {
     Files,
     /// The controlling end of the terminal that the command runs on comes along.
     Terminal,
+    /// A port is open; the listening socket and the container's root come along.
+    Endpoint,
     /// The command did not begin.
     Failed(Failure),
     /// Every process of the container is gone.

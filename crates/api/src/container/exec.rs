@@ -1,7 +1,7 @@
 //! `Container.withExec`: the container after a command has run in it.
 
+use super::Container;
 use super::run::Command;
-use super::{Container, refuse_nesting};
 use graph::{Args, Builder, Context, Enum, Op};
 use protocol::Error;
 
@@ -32,7 +32,8 @@ pub(crate) struct WithExec {
     /// Exit codes that count as success.
     #[arg(default = "SUCCESS")]
     expect: ReturnType,
-    /// Give the command a session of its own with this engine.
+    /// Give the command a session of its own with this engine: client libraries and `ci-tool` find it by
+    /// variables. Its host is the container, never your machine.
     #[arg(default = "false")]
     experimental_privileged_nesting: bool,
     /// Run with every capability. The command is then not isolated from the host.
@@ -64,7 +65,6 @@ impl Op for WithExec {
     const NAME: &'static str = "withExec";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
-        refuse_nesting(self.experimental_privileged_nesting, Self::NAME)?;
         if !self.stdin.is_empty() && !self.redirect_stdin.is_empty() {
             return Err(Error::user("`stdin` and `redirectStdin` exclude each other"));
         }
@@ -73,6 +73,7 @@ impl Op for WithExec {
             expect: self.expect,
             all_capabilities: self.insecure_root_capabilities,
             init: !self.no_init,
+            nests: self.experimental_privileged_nesting,
             stdin: self.stdin.clone(),
             redirect_stdin: self.path(container, &self.redirect_stdin)?,
             redirect_stdout: self.path(container, &self.redirect_stdout)?,

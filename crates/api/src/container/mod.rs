@@ -40,8 +40,8 @@ use sockets::SocketMount;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+pub(crate) use terminal::Powers;
 use terminal::TerminalCommand;
-pub(crate) use terminal::refuse_nesting;
 
 /// Search path where a container sets none.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

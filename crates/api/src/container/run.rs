@@ -13,6 +13,7 @@ use super::terminal;
 use super::volumes::{self, OpenVolume};
 use super::{Container, DEFAULT_PATH, MountPoint, MountSource, Place};
 use crate::edit::Edit;
+use crate::nest::{self, Nested};
 use crate::owner::{self, Identity, OwnerSpec};
 use crate::paths;
 use crate::services::Services;
@@ -35,6 +36,8 @@ pub(super) struct Command {
     pub(super) expect: ReturnType,
     pub(super) all_capabilities: bool,
     pub(super) init: bool,
+    /// Whether it gets a session of its own.
+    pub(super) nests: bool,
     pub(super) stdin: String,
     pub(super) redirect_stdin: Option<String>,
     pub(super) redirect_stdout: Option<String>,
@@ -53,9 +56,11 @@ pub(super) async fn run(
         let services = services.clone();
         move |bytes: &[u8]| decode(bytes)?.pinned(&services.store).map(Hold::new)
     };
+    // A terminal that is opened when it fails is this session's too, and what a command does in a session
+    // inside is told to this one. There it may ask for the same, and must not wait for itself.
+    let shared =
+        container.sockets.is_empty() && terminal::interactive(cx).is_none() && !command.nests;
     let work = perform(container.clone(), command, services.clone(), cx.clone());
-    // A terminal that is opened when it fails is this session's too.
-    let shared = container.sockets.is_empty() && terminal::interactive(cx).is_none();
     let bytes = match shared {
         true => cx.action(key, &usable, work).await?,
         false => cx.action_of_session(key, &usable, work).await?,
@@ -105,6 +110,9 @@ async fn action(container: &Container, command: &Command, cx: &Context) -> Resul
         };
     }
     container.secrets.digest_into(&mut digest, cx).await?;
+    if command.nests {
+        digest.text("nests");
+    }
     Ok(digest.finish())
 }
 
@@ -197,6 +205,7 @@ async fn perform(
     };
     let ended = tokio::select! {
         ended = services.sandbox.run(spec, output) => ended,
+        never = Nested::attend(prepared.nested, cx.clone()) => match never {},
         Ok(full) = prepared.stopped => {
             drop(workspace);
             released(prepared.gone, &services).await;
@@ -273,6 +282,8 @@ pub(super) struct PreparedExec {
     pub(super) stopped: oneshot::Receiver<Full>,
     /// Ends when the last process and all that it wrote is gone.
     pub(super) gone: oneshot::Receiver<()>,
+    /// The session that the command gets, if it gets one; to be attended while it runs.
+    pub(super) nested: Option<Nested>,
 }
 
 /// Makes everything that a run of the command needs.
@@ -338,10 +349,18 @@ fn assemble(
     workspace.root = Some(root);
     let (watch, stopped) = watch(services, &workspace);
     let workspace = Arc::new(Mutex::new(workspace));
+    let (nested, endpoint) = match command.nests {
+        true => Some(Nested::admit(inside(container, &identity), cx)?).unzip(),
+        false => (None, None),
+    };
+    let mut env = environment(container, &identity, revealed, services);
+    if let Some(nested) = &nested {
+        nested.add_to(&mut env);
+    }
     let spec = Spec {
         root: root_mount,
         mounts,
-        env: environment(container, &identity, revealed, services),
+        env,
         args: command.args.clone(),
         workdir: workdir(container).to_owned(),
         user: User { uid: identity.uid, gid: identity.gid, groups: identity.groups },
@@ -355,11 +374,22 @@ fn assemble(
         },
         redirect_stdout: command.redirect_stdout.clone(),
         redirect_stderr: command.redirect_stderr.clone(),
-        filter: revealed.filter(),
+        filter: revealed.filter(nested.as_ref().map(Nested::token)),
         terminal: None,
+        endpoint,
         keep: Box::new(workspace.clone()),
     };
-    Ok(PreparedExec { spec, workspace, watch, stopped, gone })
+    Ok(PreparedExec { spec, workspace, watch, stopped, gone, nested })
+}
+
+/// What a session inside is told about its container.
+fn inside(container: &Container, identity: &Identity) -> nest::Place {
+    let hidden = container.secrets.targets().chain(sockets::targets(container));
+    nest::Place {
+        workdir: workdir(container).to_owned(),
+        home: identity.home.clone(),
+        hidden: hidden.map(|target| target.path).collect(),
+    }
 }
 
 /// Has the room that a command takes watched.

@@ -131,9 +131,7 @@ impl Secrets {
 
     /// Says which of them are too short to be hidden.
     fn warn(&self, revealed: &Revealed, cx: &Context) {
-        let texts = revealed.variables.iter().map(|(_, text)| text.as_bytes());
-        let values = texts.chain(revealed.files.iter().map(|(_, bytes)| &**bytes));
-        for (secret, value) in self.all().zip(values) {
+        for (secret, value) in self.all().zip(revealed.values()) {
             if redact::is_too_short(value) && !value.is_empty() {
                 let (name, least) = (secret.name(), redact::SHORTEST);
                 let warning = format!(
@@ -146,10 +144,20 @@ impl Secrets {
 }
 
 impl Revealed {
-    /// Takes them out of what the command prints, before anything of it is kept.
-    pub(super) fn filter(&self) -> Option<Box<dyn sandbox::Filter>> {
-        let streams = || Streams([self.redactor.stream(), self.redactor.stream()]);
-        (!self.redactor.is_empty()).then(|| Box::new(streams()) as Box<dyn sandbox::Filter>)
+    /// Takes them, and the token of the command's session if it has one, out of what the command prints,
+    /// before anything of it is kept.
+    pub(super) fn filter(&self, token: Option<&str>) -> Option<Box<dyn sandbox::Filter>> {
+        let redactor = match token {
+            Some(token) => Redactor::plain(self.values().chain([token.as_bytes()])),
+            None => self.redactor.clone(),
+        };
+        let streams = || Streams([redactor.stream(), redactor.stream()]);
+        (!redactor.is_empty()).then(|| Box::new(streams()) as Box<dyn sandbox::Filter>)
+    }
+
+    fn values(&self) -> impl Iterator<Item = &[u8]> {
+        let texts = self.variables.iter().map(|(_, text)| text.as_bytes());
+        texts.chain(self.files.iter().map(|(_, bytes)| &**bytes))
     }
 
     /// The files, each in a file system in memory of its own.

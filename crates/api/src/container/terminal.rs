@@ -8,11 +8,12 @@ use super::failure;
 use super::run::{self, Command, PreparedExec};
 use super::{Container, MountPoint, MountSource};
 use crate::host::{Host, UserTerminal};
+use crate::nest::Nested;
 use crate::services::Services;
 use crate::tree::Tree;
 use graph::{Args, Builder, Context, LogStream, Op, Scope, Value};
+use protocol::Error;
 use protocol::session::ClientSettings;
-use protocol::{Error, ErrorKind};
 
 /// What a terminal runs when nobody says otherwise.
 const SHELL: &str = "sh";
@@ -32,7 +33,16 @@ pub(super) fn install(builder: &mut Builder) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TerminalCommand {
     args: Vec<String>,
-    all_capabilities: bool,
+    powers: Powers,
+}
+
+/// What a command on a terminal may do beyond the usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Powers {
+    /// It has every capability.
+    pub(crate) all_capabilities: bool,
+    /// It gets a session of its own.
+    pub(crate) nests: bool,
 }
 
 /// Opens a shell in the container on your terminal. What is done there is not kept: the result is the container
@@ -61,8 +71,11 @@ impl Op for OpenTerminal {
     }
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
-        refuse_nesting(self.experimental_privileged_nesting, Self::NAME)?;
-        container.open_terminal(&self.cmd, self.insecure_root_capabilities, cx).await?;
+        let powers = Powers {
+            all_capabilities: self.insecure_root_capabilities,
+            nests: self.experimental_privileged_nesting,
+        };
+        container.open_terminal(&self.cmd, powers, cx).await?;
         Ok(container.clone())
     }
 }
@@ -86,12 +99,12 @@ impl Op for WithDefaultTerminalCmd {
     const NAME: &'static str = "withDefaultTerminalCmd";
 
     async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
-        refuse_nesting(self.experimental_privileged_nesting, Self::NAME)?;
-        let mut changed = container.clone();
-        changed.terminal = Some(TerminalCommand {
-            args: self.args.clone(),
+        let powers = Powers {
             all_capabilities: self.insecure_root_capabilities,
-        });
+            nests: self.experimental_privileged_nesting,
+        };
+        let mut changed = container.clone();
+        changed.terminal = Some(TerminalCommand { args: self.args.clone(), powers });
         Ok(changed)
     }
 }
@@ -100,7 +113,7 @@ impl Container {
     /// What a terminal runs here when asked to run `args`.
     fn terminal_command(&self, args: &[String]) -> TerminalCommand {
         let own =
-            |args: &[String]| TerminalCommand { args: args.to_vec(), all_capabilities: false };
+            |args: &[String]| TerminalCommand { args: args.to_vec(), powers: Powers::default() };
         match &self.terminal {
             _ if !args.is_empty() => own(args),
             Some(command) if !command.args.is_empty() => command.clone(),
@@ -127,11 +140,12 @@ impl Container {
     pub(crate) async fn open_terminal(
         &self,
         args: &[String],
-        all_capabilities: bool,
+        powers: Powers,
         cx: &Context,
     ) -> Result<(), Error> {
         let mut command = self.terminal_command(args);
-        command.all_capabilities |= all_capabilities;
+        command.powers.all_capabilities |= powers.all_capabilities;
+        command.powers.nests |= powers.nests;
         open(self, command, None, cx).await
     }
 }
@@ -148,7 +162,7 @@ pub(super) async fn look_into(
         format!("{}\r\nThis is the container as it was left. `exit` leaves it.", error.message);
     let opened = match left() {
         Ok(left) => {
-            let command = TerminalCommand { args, all_capabilities: false };
+            let command = TerminalCommand { args, powers: Powers::default() };
             open(&left, command, Some(&word), cx).await
         }
         Err(error) => Err(error),
@@ -181,8 +195,9 @@ async fn open(
     let command = Command {
         args: command.args,
         expect: ReturnType::Any,
-        all_capabilities: command.all_capabilities,
+        all_capabilities: command.powers.all_capabilities,
         init: true,
+        nests: command.powers.nests,
         stdin: String::new(),
         redirect_stdin: None,
         redirect_stdout: None,
@@ -210,6 +225,7 @@ async fn attend(
     }
     let ended = tokio::select! {
         ended = terminal.run(spec, &services.sandbox) => ended,
+        never = Nested::attend(prepared.nested, cx.clone()) => match never {},
         Ok(full) = prepared.stopped => {
             drop(prepared.workspace);
             run::released(prepared.gone, services).await;
@@ -225,15 +241,6 @@ async fn attend(
     }
 }
 
-/// Refuses what is still to come.
-pub(crate) fn refuse_nesting(asked: bool, field: &str) -> Result<(), Error> {
-    if !asked {
-        return Ok(());
-    }
-    let message = format!("`experimentalPrivilegedNesting` of {field} is not implemented yet");
-    Err(Error::new(ErrorKind::NotImplemented, message))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,10 +251,11 @@ mod tests {
         let mut container = Container::scratch("linux/amd64");
         assert_eq!(container.terminal_command(&[]).args, ["sh"]);
         assert_eq!(container.terminal_command(&words(&["bash", "-l"])).args, ["bash", "-l"]);
-        let own = TerminalCommand { args: words(&["fish"]), all_capabilities: true };
+        let powers = Powers { all_capabilities: true, nests: true };
+        let own = TerminalCommand { args: words(&["fish"]), powers };
         container.terminal = Some(own.clone());
         assert_eq!(container.terminal_command(&[]), own);
         let asked = container.terminal_command(&words(&["bash"]));
-        assert_eq!((asked.args, asked.all_capabilities), (words(&["bash"]), false));
+        assert_eq!((asked.args, asked.powers), (words(&["bash"]), Powers::default()));
     }
 }

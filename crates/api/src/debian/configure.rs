@@ -47,6 +47,7 @@ impl Assembler {
             redirect_stderr: None,
             filter: None,
             terminal: None,
+            endpoint: None,
             keep: Box::new(scratch.clone()),
         };
         let output = {

@@ -1,7 +1,7 @@
 //! `Directory.terminal`: a shell beside the directory, on the user's terminal.
 
 use super::Directory;
-use crate::container::{Container, refuse_nesting};
+use crate::container::{Container, Powers};
 use crate::services::Services;
 use graph::{Args, Builder, Context, Op, Ref, Scope, Value};
 use protocol::Error;
@@ -38,14 +38,17 @@ impl Op for OpenTerminal {
     }
 
     async fn run(&self, directory: &Directory, cx: &Context) -> Result<Directory, Error> {
-        refuse_nesting(self.experimental_privileged_nesting, Self::NAME)?;
+        let powers = Powers {
+            all_capabilities: self.insecure_root_capabilities,
+            nests: self.experimental_privileged_nesting,
+        };
         let tree = directory.as_tree(cx.get::<Services>()?).await?;
         let container = match &self.container {
             Some(container) => Container::clone(container),
             None => Container::for_terminals(cx).await?,
         };
         let container = container.beside(tree);
-        container.open_terminal(&self.cmd, self.insecure_root_capabilities, cx).await?;
+        container.open_terminal(&self.cmd, powers, cx).await?;
         Ok(directory.clone())
     }
 }

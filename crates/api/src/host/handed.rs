@@ -18,8 +18,9 @@ pub(super) async fn take(
     services: &Services,
     progress: &Arc<Progress>,
 ) -> Result<(Digest, Snapshot), Error> {
-    let ReadRequest { path: typed, include, exclude, .. } = request;
-    let Handed { directory, path, ignores, .. } = handed;
+    let ReadRequest { path: typed, include, mut exclude, .. } = request;
+    let Handed { directory, path, ignores, hidden, .. } = handed;
+    exclude.extend(hidden);
     let ignores = ignores.map(|files| files.into_iter().map(|file| (file.below, file.text)));
     let ignores = ignores.map(Iterator::collect);
     let source = HostDirectory { directory, path, include, exclude, ignores };

@@ -83,6 +83,8 @@ pub struct Handed {
     pub owner: (u32, u32),
     /// `.gitignore` files above the directory, when they were asked for; none in no repository.
     pub ignores: Option<Vec<IgnoreFile>>,
+    /// Patterns of what is not for reading.
+    pub hidden: Vec<String>,
 }
 
 /// A piece of a tree on its way into the store.

@@ -1,6 +1,5 @@
 //! One request of the endpoint: checked, passed on, answered.
 
-use super::auth::Token;
 use super::counted::{Counted, drain};
 use crate::Error;
 use crate::session::{Body, Requests, full};
@@ -9,6 +8,7 @@ use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderName, WWW_
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
+use link::Token;
 use protocol::session::{ERROR_KINDS_HEADER, MAX_BODY_BYTES, QUERY_PATH, SCHEMA_PATH};
 use serde_json::json;
 use std::error::Error as StdError;

@@ -6,20 +6,17 @@
 //! program sends that is not JSON or not GraphQL is the engine's to answer. When a program hangs up,
 //! its request is dropped, which the engine sees and cancels the work.
 
-mod auth;
 mod counted;
 mod forward;
-
-pub(crate) use auth::authorization;
 
 use crate::Error;
 use crate::session::{Requests, Session};
 use crate::task::Task;
-use auth::Token;
 use forward::Forward;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use link::Token;
 use std::convert::Infallible;
 use std::io;
 use std::net::Ipv4Addr;

@@ -2,7 +2,6 @@
 
 use crate::Error;
 use crate::connect::Connection;
-use crate::endpoint::authorization;
 use crate::task::{Spawned, Spawner};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HOST};
@@ -13,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use link::authorization;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 

@@ -1,7 +1,7 @@
 //! The paths of a session, and what each answers.
 
 use super::Session;
-use super::body::{Body, Received, Refused, full};
+use super::body::{Body, Received, Receiving, Refused, full};
 use futures::stream;
 use graph::Request as GraphRequest;
 use http::header::{ALLOW, CONTENT_TYPE};
@@ -44,14 +44,9 @@ impl Session {
         if !self.is_open() {
             return refusal(StatusCode::CONFLICT, "the session is closed");
         }
-        let headers = request.headers().clone();
-        let received = match self.door.receiving().receive(request.into_body()).await {
-            Ok(received) => received,
-            Err(refused) => return refused_body(&refused),
-        };
-        let request = match read(received, &headers).await {
+        let request = match read_query(self.door.receiving(), request).await {
             Ok(request) => request,
-            Err(message) => return refusal(StatusCode::BAD_REQUEST, &message),
+            Err(refused) => return refused,
         };
         tokio::select! {
             reply = self.graph.execute(request) => json_answer(reply),
@@ -96,6 +91,18 @@ struct WireRequest {
     operation_name: Option<String>,
 }
 
+/// Takes in a query; what cannot be read is answered.
+pub(super) async fn read_query(
+    receiving: &Receiving,
+    request: Request<Incoming>,
+) -> Result<GraphRequest, Response<Body>> {
+    let headers = request.headers().clone();
+    let received = receiving.receive(request.into_body()).await;
+    let received = received.map_err(|refused| refused_body(&refused))?;
+    let read = read(received, &headers).await;
+    read.map_err(|message| refusal(StatusCode::BAD_REQUEST, &message))
+}
+
 async fn read(received: Received, headers: &HeaderMap) -> Result<GraphRequest, String> {
     let parsed = if received.bytes().len() <= SMALL_JSON {
         parse(&received)
@@ -137,7 +144,7 @@ fn refused_body(refused: &Refused) -> Response<Body> {
     }
 }
 
-fn wrong_method(allowed: &Method) -> Response<Body> {
+pub(super) fn wrong_method(allowed: &Method) -> Response<Body> {
     let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, &format!("use {allowed} here"));
     let value = HeaderValue::from_str(allowed.as_str()).expect("a method is a token");
     response.headers_mut().insert(ALLOW, value);
@@ -145,14 +152,14 @@ fn wrong_method(allowed: &Method) -> Response<Body> {
 }
 
 /// An answer in the form of a GraphQL error, which every client can show.
-fn refusal(status: StatusCode, message: &str) -> Response<Body> {
+pub(super) fn refusal(status: StatusCode, message: &str) -> Response<Body> {
     let body = json!({ "errors": [{ "message": message }], "data": null });
     let mut response = json_answer(body.to_string());
     *response.status_mut() = status;
     response
 }
 
-fn json_answer(json: impl Into<bytes::Bytes>) -> Response<Body> {
+pub(super) fn json_answer(json: impl Into<bytes::Bytes>) -> Response<Body> {
     let mut response = Response::new(full(json));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

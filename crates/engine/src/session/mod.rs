@@ -4,6 +4,7 @@ mod body;
 mod events;
 mod host;
 mod http;
+mod nested;
 mod redacted;
 
 pub(crate) use body::{Body, Receiving};
@@ -12,6 +13,7 @@ use crate::door::Door;
 use events::EventBuffer;
 use graph::EventSink;
 use host::AttachedHost;
+use nested::Nester;
 use protocol::session::ClientSettings;
 use redact::Known;
 use redacted::Redacted;
@@ -55,6 +57,8 @@ impl Session {
         let known = Arc::new(Known::within(above));
         extensions.insert(known.clone());
         let sink: Arc<dyn EventSink> = Arc::new(Redacted { events: events.clone(), known });
+        let nester = Nester { door: door.clone(), sink: sink.clone(), depth: 0 };
+        extensions.insert(Arc::new(api::nest::Nest::new(Arc::new(nester))));
         let graph = backend.graph.session(name.clone(), extensions, sink);
         let stage = watch::Sender::new(Stage::Open);
         Arc::new(Self { name, settings, door, graph, events, host, stage })

@@ -3,7 +3,6 @@
 //! Output of commands is looked through where it is one stream, before it comes here in pieces. This is
 //! for everything else that people read: names of spans, reasons of failures, words of the engine.
 
-use super::events::EventBuffer;
 use graph::EventSink;
 use protocol::{Event, Outcome};
 use redact::{Known, Redactor};
@@ -12,7 +11,8 @@ use std::sync::Arc;
 
 /// Where the events of a session go first.
 pub(super) struct Redacted {
-    pub(super) events: Arc<EventBuffer>,
+    /// Where they go next.
+    pub(super) events: Arc<dyn EventSink>,
     /// The secrets of the session.
     pub(super) known: Arc<Known>,
 }

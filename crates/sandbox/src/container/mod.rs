@@ -8,6 +8,7 @@
 
 mod command;
 mod confine;
+mod endpoint;
 mod init;
 mod mounts;
 mod runtime;
@@ -117,7 +118,7 @@ fn begin(world: &World, waited: Waited<'_>, packet: &[u8], descriptors: Vec<Owne
         let given = (&status, descriptors.collect());
         return runtime::begin((world, runtime), *reach, packet, given);
     }
-    match prepare(world, waited, packet, descriptors.collect()) {
+    match prepare((world, &status), waited, packet, descriptors.collect()) {
         Ok((run, command)) if run.init => init::run(&command, &status),
         Ok((_, command)) => report(&status, command.execute(&status)),
         Err(failure) => report(&status, failure),
@@ -156,12 +157,12 @@ fn stage(world: &World, reach: Reach<'_>) -> Result<Staged, Failure> {
 }
 
 fn prepare(
-    world: &World,
+    (world, status): (&World, &OwnedFd),
     waited: Waited<'_>,
     packet: &[u8],
     descriptors: Vec<OwnedFd>,
 ) -> Result<(Run, Command), Failure> {
-    let (run, descriptors) = Descriptors::split(packet, descriptors)?;
+    let (mut run, descriptors) = Descriptors::split(packet, descriptors)?;
     if packet.get(1) == Some(&wire::GROUP_FILES) {
         enter_groups(&descriptors.group_files)?;
     }
@@ -171,6 +172,7 @@ fn prepare(
     };
     let terminal = Ends::make(staged.dev(), &run)?;
     mounts::build(world, &run, &descriptors, staged)?;
+    endpoint::open(&mut run, status)?;
     rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
     connect_streams(world, &descriptors).map_err(Failure::setup("connect the streams"))?;
     enter_directory(&run.workdir)

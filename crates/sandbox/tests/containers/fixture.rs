@@ -138,6 +138,7 @@ pub(crate) fn spec_in(root: &Path, args: &[&str]) -> Spec {
         redirect_stderr: None,
         filter: None,
         terminal: None,
+        endpoint: None,
         keep: Box::new(()),
     }
 }

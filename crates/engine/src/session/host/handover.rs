@@ -81,6 +81,7 @@ impl AttachedHost {
             // The client's numbers are the host's, and ours may be those of a user namespace.
             owner: sandbox::rootless::inside_ids(reply.owner),
             ignores: reply.ignores,
+            hidden: vec![],
         }))
     }
 

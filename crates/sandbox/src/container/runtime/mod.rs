@@ -130,6 +130,7 @@ fn invocation(runtime: &Runtime, bundle: &std::path::Path, stdin: Input) -> Run 
         group_files: 0,
         resolves: false,
         terminal: None,
+        endpoint: vec![],
     }
 }
 

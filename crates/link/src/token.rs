@@ -1,4 +1,4 @@
-//! The token of an endpoint: made, written into a header, and checked.
+//! [`Token`]: what lets a program in at the port of a session: made, written into a header, and checked.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -15,27 +15,23 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// The secret of one endpoint.
-pub(super) struct Token(String);
+pub struct Token(String);
 
 impl Token {
     /// 256 fresh random bits as 64 hex digits.
-    pub(super) fn random() -> io::Result<Self> {
+    pub fn random() -> io::Result<Self> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    #[cfg(test)]
-    fn fixed(text: &str) -> Self {
-        Self(text.into())
-    }
-
-    pub(super) fn text(&self) -> &str {
+    /// As programs present it.
+    pub fn text(&self) -> &str {
         &self.0
     }
 
     /// Whether an `Authorization` header names this token as its user. The password is ignored.
-    pub(super) fn admits(&self, header: Option<&HeaderValue>) -> bool {
+    pub fn admits(&self, header: Option<&HeaderValue>) -> bool {
         let credentials = header.and_then(|value| value.to_str().ok()).and_then(credentials);
         let Some(credentials) = credentials else { return false };
         let user = credentials.split(|byte| *byte == b':').next().unwrap_or_default();
@@ -43,8 +39,15 @@ impl Token {
     }
 }
 
+impl From<String> for Token {
+    /// A token that was made before.
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
 /// The header that presents a token.
-pub(crate) fn authorization(token: &str) -> HeaderValue {
+pub fn authorization(token: &str) -> HeaderValue {
     let value = format!("Basic {}", BASE64.encode(format!("{token}:")));
     let mut value = HeaderValue::from_str(&value).expect("base64 is ASCII");
     value.set_sensitive(true);
@@ -77,7 +80,7 @@ mod tests {
     #[test]
     fn who_is_let_in() {
         // Bytes whose base64 differs between the alphabets.
-        let token = Token::fixed("t\u{f6}ken>?~");
+        let token = Token::from("t\u{f6}ken>?~".to_owned());
         let standard = |text: &str| format!("Basic {}", BASE64.encode(text));
         let url_safe = |text: &str| standard(text).replace('+', "-").replace('/', "_");
         let right = format!("{}:", token.text());
