@@ -23,6 +23,8 @@ pub enum Compression {
     Gzip,
     /// Zstandard.
     Zstd,
+    /// Gzip that can be read file by file; see [`crate::Stargz`], which writes it.
+    EStarGz,
 }
 
 /// A reader of plain bytes.
@@ -65,6 +67,9 @@ impl<W: Write> Encoder<W> {
             Compression::Gzip => Self::Gzip(Box::new(Gzip::new(writer)?)),
             Compression::Zstd => {
                 Self::Zstd(Box::new(zstd::stream::write::Encoder::new(writer, ZSTD_LEVEL)?))
+            }
+            Compression::EStarGz => {
+                return Err(io::Error::other("an index needs entries, not bytes"));
             }
         })
     }

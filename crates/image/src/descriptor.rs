@@ -44,12 +44,14 @@ pub enum Role {
     Layer(Compression),
 }
 
+/// A media type that stands for two roles is read as the first.
 const NAMES: &[(Family, Role, &str)] = &[
     (Family::Oci, Role::Index, "application/vnd.oci.image.index.v1+json"),
     (Family::Oci, Role::Manifest, "application/vnd.oci.image.manifest.v1+json"),
     (Family::Oci, Role::Config, "application/vnd.oci.image.config.v1+json"),
     (Family::Oci, Role::Layer(Compression::None), "application/vnd.oci.image.layer.v1.tar"),
     (Family::Oci, Role::Layer(Compression::Gzip), "application/vnd.oci.image.layer.v1.tar+gzip"),
+    (Family::Oci, Role::Layer(Compression::EStarGz), "application/vnd.oci.image.layer.v1.tar+gzip"),
     (Family::Oci, Role::Layer(Compression::Zstd), "application/vnd.oci.image.layer.v1.tar+zstd"),
     (Family::Docker, Role::Index, "application/vnd.docker.distribution.manifest.list.v2+json"),
     (Family::Docker, Role::Manifest, "application/vnd.docker.distribution.manifest.v2+json"),
@@ -62,6 +64,11 @@ const NAMES: &[(Family, Role, &str)] = &[
     (
         Family::Docker,
         Role::Layer(Compression::Gzip),
+        "application/vnd.docker.image.rootfs.diff.tar.gzip",
+    ),
+    (
+        Family::Docker,
+        Role::Layer(Compression::EStarGz),
         "application/vnd.docker.image.rootfs.diff.tar.gzip",
     ),
     (

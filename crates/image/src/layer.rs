@@ -117,15 +117,32 @@ fn clean(path: &[u8], entry: &[u8]) -> Result<String, Error> {
     Ok(tidy)
 }
 
-/// Writes the archive of a layer.
-pub struct Packer<W> {
-    writer: Writer<W>,
+/// What the entries of a layer are written to.
+pub trait Archive {
+    /// Writes an entry and, of a file, exactly as many bytes as it says.
+    fn entry(&mut self, entry: &Entry, contents: &mut dyn Read) -> io::Result<()>;
 }
 
-impl<W: Write> Packer<W> {
+impl<W: Write> Archive for Writer<W> {
+    fn entry(&mut self, entry: &Entry, contents: &mut dyn Read) -> io::Result<()> {
+        Writer::entry(self, entry, contents)
+    }
+}
+
+/// Writes the changes of a layer.
+pub struct Packer<A> {
+    archive: A,
+}
+
+impl<A: Archive> Packer<A> {
     /// Nothing is written yet.
-    pub fn new(inner: W) -> Self {
-        Self { writer: Writer::new(inner) }
+    pub fn over(archive: A) -> Self {
+        Self { archive }
+    }
+
+    /// What was written to. It is not ended.
+    pub fn into_archive(self) -> A {
+        self.archive
     }
 
     /// Writes an entry whose path is relative and has no slash at its end. `contents` are those of a
@@ -137,14 +154,14 @@ impl<W: Write> Packer<W> {
             return Err(Error::entry(&entry.path, reason));
         }
         if entry.kind != Kind::Directory {
-            return Ok(self.writer.entry(entry, contents)?);
+            return Ok(self.archive.entry(entry, contents)?);
         }
         let mut entry = entry.clone();
         entry.path = if entry.path.is_empty() { b"./".to_vec() } else { entry.path };
         if !entry.path.ends_with(b"/") {
             entry.path.push(b'/');
         }
-        Ok(self.writer.entry(&entry, contents)?)
+        Ok(self.archive.entry(&entry, contents)?)
     }
 
     /// Hides what older layers have at a path.
@@ -159,13 +176,8 @@ impl<W: Write> Packer<W> {
         self.mark([directory, slash, OPAQUE].concat())
     }
 
-    /// Ends the archive.
-    pub fn finish(self) -> io::Result<W> {
-        self.writer.finish()
-    }
-
     fn mark(&mut self, path: Vec<u8>) -> io::Result<()> {
-        self.writer.entry(&Entry::new(path, Kind::File, 0), &mut io::empty())
+        self.archive.entry(&Entry::new(path, Kind::File, 0), &mut io::empty())
     }
 }
 
@@ -260,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_reads_back() {
-        let mut packer = Packer::new(vec![]);
+        let mut packer = Packer::over(Writer::new(vec![]));
         let mut note = |entry: Entry| packer.made(&entry, &mut io::empty()).map(drop);
         note(directory("etc")).unwrap();
         assert!(note(file("etc/.wh.x")).unwrap_err().to_string().contains("marks"));
@@ -268,7 +280,7 @@ mod tests {
         packer.opaque(b"").unwrap();
         packer.hide(b"etc/gone").unwrap();
         packer.hide(b"gone").unwrap();
-        let bytes = packer.finish().unwrap();
+        let bytes = packer.into_archive().finish().unwrap();
         let mut layer = Layer::new(&bytes[..]);
         let mut next = || layer.next_change().unwrap();
         let Some(Change::Made(path, entry)) = next() else { panic!() };

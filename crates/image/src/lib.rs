@@ -21,7 +21,9 @@ mod gzip;
 pub mod layer;
 mod manifest;
 mod platform;
+mod stargz;
 pub mod tar;
+mod time;
 
 pub use compression::{Compression, Decoder, Encoder, decoder};
 pub use config::{Config, History, ImageConfig, RootFs};
@@ -30,3 +32,5 @@ pub use digest::{Digest, Hashed, ParseDigestError};
 pub use error::Error;
 pub use manifest::{Document, Index, MAX_DOCUMENT_BYTES, Manifest};
 pub use platform::Platform;
+pub use stargz::{Finished, Stargz};
+pub use time::rfc3339;

@@ -213,6 +213,7 @@ fn forms_of_layers_and_documents() {
         ),
         (", forcedCompression: Zstd", "oci.image.manifest", "layer.v1.tar+zstd"),
         (", forcedCompression: UNCOMPRESSED", "oci.image.manifest", "layer.v1.tar"),
+        (", forcedCompression: EStarGZ", "oci.image.manifest", "tar+gzip"),
         (", forcedCompression: Gzip, mediaTypes: DOCKER", "docker", "tar.gzip"),
     ] {
         let address = format!("{}/form:1", registry.address());
@@ -230,11 +231,53 @@ fn forms_of_layers_and_documents() {
         let there = Session::start(&state);
         assert_eq!(there.leaf(&from(&address, r#"withExec(args: ["cat", "/f"]) { stdout }"#)), "f");
     }
-    let said = session.error(&from(
-        &base,
-        &format!("publish(address: {}, forcedCompression: EStarGZ)", json!(base)),
-    ));
-    assert!(said.contains("not implemented"), "{said}");
+}
+
+#[test]
+fn layers_with_an_index_are_layers_to_everybody() {
+    let registry = Registry::start();
+    let state = State::new();
+    let session = Session::start(&state);
+    let (base, address) =
+        (format!("{}/plain:1", registry.address()), format!("{}/lazy:1", registry.address()));
+    publish(&session, r#"withNewFile(path: "/old", contents: "old") {"#, &base, "");
+    let chain = format!(
+        r#"withNewFile(path: "/f", contents: "f") {{ withoutFile(path: "/old") {{
+            publish(address: {}, forcedCompression: ESTARGZ) }} }}"#,
+        json!(address)
+    );
+    session.leaf(&from(&base, &chain));
+    let manifest = raw(&state, &address);
+    let layers = manifest["layers"].as_array().unwrap();
+    assert!(layers.len() > 1, "{manifest}");
+    for layer in layers {
+        let index = &layer["annotations"]["containerd.io/snapshot/stargz/toc.digest"];
+        assert!(index.as_str().is_some_and(|digest| digest.starts_with("sha256:")), "{layer}");
+    }
+    let there = Session::start(&state);
+    let look = r#"withExec(args: ["sh", "-c", "cat /f; ls /old /stargz.index.json 2>&1"], expect: ANY) { stdout }"#;
+    let seen = there.leaf(&from(&address, look));
+    assert!(seen.as_str().unwrap().starts_with('f'), "{seen}");
+    assert!(seen.as_str().unwrap().contains("/old: No such file"), "{seen}");
+    // Another program that reads images reads these.
+    let tool = state.program(std::path::Path::new("/usr/bin/skopeo"));
+    let copied = tool
+        .args([
+            "--insecure-policy",
+            "copy",
+            "--src-tls-verify=false",
+            &format!("docker://{address}"),
+            "oci:out:1",
+        ])
+        .run();
+    copied.ok();
+    let unpacked = state
+        .program(std::path::Path::new("/usr/bin/umoci"))
+        .args(["raw", "unpack", "--image=out:1", "tree"])
+        .run();
+    unpacked.ok();
+    assert_eq!(std::fs::read_to_string(state.workdir().join("tree/f")).unwrap(), "f");
+    assert!(!state.workdir().join("tree/old").exists());
 }
 
 #[test]

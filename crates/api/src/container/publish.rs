@@ -9,7 +9,7 @@ use crate::service::Service;
 use crate::services::Services;
 use graph::{Args, Builder, Context, Enum, Op, Ref, Scope};
 use image::{Compression, Family};
-use protocol::{Error, ErrorKind};
+use protocol::Error;
 use serde_json::json;
 
 pub(super) fn install(builder: &mut Builder) {
@@ -31,7 +31,7 @@ pub(crate) enum LayerCompression {
     /// Smaller and faster.
     #[value(name = "Zstd", alias = "ZSTD")]
     Zstd,
-    /// Gzip with an index of files.
+    /// Gzip with an index, so that files can be read one by one; to others it is gzip.
     #[value(name = "EStarGZ", alias = "ESTARGZ")]
     EStarGz,
     /// Not at all.
@@ -82,7 +82,7 @@ impl Op for Publish {
     async fn run(&self, container: &Container, cx: &Context) -> Result<String, Error> {
         refuse_service(self.registry_service.as_ref())?;
         let services = cx.get::<Services>()?;
-        let form = form(self.media_types, self.forced_compression)?;
+        let form = form(self.media_types, self.forced_compression);
         let reach = reach(self.protocol, self.insecure_skip_tls_verify);
         let access = services.images.access(&container.auths, cx);
         let recipes = recipes(container, &self.platform_variants);
@@ -109,7 +109,7 @@ impl Op for AsTarball {
     const NAME: &'static str = "asTarball";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<File, Error> {
-        let form = form(self.media_types, self.forced_compression)?;
+        let form = form(self.media_types, self.forced_compression);
         crate::image::tarball(&recipes(container, &self.platform_variants), form, cx).await
     }
 }
@@ -140,7 +140,7 @@ impl Op for Export {
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<String, Error> {
         let services = cx.get::<Services>()?;
-        let form = form(self.media_types, self.forced_compression)?;
+        let form = form(self.media_types, self.forced_compression);
         let recipes = recipes(container, &self.platform_variants);
         let file = crate::image::tarball(&recipes, form, cx).await?;
         let snapshot = file.snapshot(services).await?;
@@ -166,7 +166,7 @@ impl Op for ManifestFile {
     const NAME: &'static str = "manifest";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<File, Error> {
-        let form = form(self.media_types, self.forced_compression)?;
+        let form = form(self.media_types, self.forced_compression);
         crate::image::manifest(&container.recipe(), form, cx).await
     }
 }
@@ -189,12 +189,12 @@ impl Op for LayerFile {
     const NAME: &'static str = "layer";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<File, Error> {
-        let form = form(self.media_types, self.forced_compression)?;
+        let form = form(self.media_types, self.forced_compression);
         crate::image::layer(&container.recipe(), &self.id, form, cx).await
     }
 }
 
-fn form(types: MediaTypes, compression: Option<LayerCompression>) -> Result<Form, Error> {
+fn form(types: MediaTypes, compression: Option<LayerCompression>) -> Form {
     let family = match types {
         MediaTypes::Oci => Family::Oci,
         MediaTypes::Docker => Family::Docker,
@@ -204,13 +204,9 @@ fn form(types: MediaTypes, compression: Option<LayerCompression>) -> Result<Form
         Some(LayerCompression::Gzip) => Some(Compression::Gzip),
         Some(LayerCompression::Zstd) => Some(Compression::Zstd),
         Some(LayerCompression::Uncompressed) => Some(Compression::None),
-        Some(LayerCompression::EStarGz) => {
-            let message = "the compression `EStarGZ` is not implemented yet";
-            return Err(Error::new(ErrorKind::NotImplemented, message)
-                .with_hint("use Gzip, which the same programs understand"));
-        }
+        Some(LayerCompression::EStarGz) => Some(Compression::EStarGz),
     };
-    Ok(Form { family, compression })
+    Form { family, compression }
 }
 
 /// The container and its variants. A container without a root that has variants is only their common

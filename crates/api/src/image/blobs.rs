@@ -6,7 +6,7 @@
 use super::assemble::Form;
 use super::error::named;
 use super::origin::{self, Origin};
-use super::pack::{self, Packed};
+use super::pack::{self, Index, Packed};
 use super::sources::{Source, blocking};
 use crate::services::Services;
 use graph::Context;
@@ -27,6 +27,8 @@ pub(super) struct Layer {
     pub(super) compression: Compression,
     /// Time of its newest entry, if it is ours.
     pub(super) newest: Option<i64>,
+    /// The index that it has, if it can be read file by file.
+    pub(super) index: Option<Index>,
     /// The blob it came from, if it came with an image.
     pub(super) origin: Option<Origin>,
     /// Whether it was written for the first time just now, so that nobody has it.
@@ -61,6 +63,7 @@ pub(super) async fn make(
             digest: origin.blob,
             size: origin.size,
             newest: None,
+            index: None,
         };
         return Ok(layer_of(&packed, wanted, Some(origin)));
     }
@@ -76,6 +79,7 @@ fn layer_of(packed: &Packed, compression: Compression, origin: Option<Origin>) -
         size: packed.size,
         compression,
         newest: packed.newest,
+        index: packed.index,
         origin,
         fresh: false,
     }
@@ -131,8 +135,7 @@ fn key(layer: &LayerRef, below: &[LayerRef], compression: Compression) -> Digest
 }
 
 fn packed_before(store: &Store, key: &Digest) -> Option<Packed> {
-    let (diff_id, digest, size, newest) = origin::decode(&store.action(key)?)?;
-    Some(Packed { diff_id, digest, size, newest })
+    origin::decode(&store.action(key)?)
 }
 
 /// A layer of ours as a blob, written once; whether that was now.
@@ -148,7 +151,7 @@ async fn ours(
     }
     let (worker, part) = (store.clone(), layer.clone());
     let packed = blocking(move || pack::pack(&worker, &part, &below, compression)).await?;
-    let value = origin::encode(&(packed.diff_id, packed.digest, packed.size, packed.newest))?;
+    let value = origin::encode(&packed)?;
     let needs = Needs::new().snapshot(&Snapshot::empty().push(layer)).encode();
     let label = format!("layer {}", packed.diff_id);
     store.put_action(key, Remembered { value, kind: "image-layer", label, needs });

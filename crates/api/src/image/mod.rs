@@ -34,7 +34,7 @@ use registry::{Given, Registries};
 use std::sync::Arc;
 
 /// Raised when equal images may give other layers or records.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 /// Layers on their way at once, in either direction.
 const AT_ONCE: usize = 6;
 

@@ -75,7 +75,7 @@ pub(crate) async fn layer(
     let layer = &assembled.layers[number];
     let ending = match layer.compression {
         Compression::None => "tar",
-        Compression::Gzip => "tar.gz",
+        Compression::Gzip | Compression::EStarGz => "tar.gz",
         Compression::Zstd => "tar.zst",
     };
     let name = format!("{}.{ending}", wanted.hex());
