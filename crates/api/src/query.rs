@@ -18,6 +18,7 @@ pub(crate) fn install(builder: &mut Builder) {
         .install::<MakeContainer>()
         .install::<MakeDirectory>()
         .install::<MakeFile>()
+        .install::<BuiltinContainer>()
         .install::<Version>()
         .install::<DefaultPlatform>();
 }
@@ -45,6 +46,25 @@ impl Op for MakeContainer {
     async fn run(&self, _: &Root, _: &Context) -> Result<Container, Error> {
         let platform = self.platform.as_ref().map_or(platform::current(), |given| &given.0);
         Ok(Container::scratch(platform))
+    }
+}
+
+/// A container that is part of the engine. This one has none: for old programs, which get an error that
+/// says so.
+#[derive(Args)]
+struct BuiltinContainer {
+    /// Digest of its image.
+    digest: String,
+}
+
+impl Op for BuiltinContainer {
+    type Parent = Root;
+    type Output = Container;
+    const NAME: &'static str = "builtinContainer";
+
+    async fn run(&self, _: &Root, _: &Context) -> Result<Container, Error> {
+        let message = format!("this engine has no built-in container `{}`", self.digest);
+        Err(Error::user(message).with_hint("start from an image: `container { from(...) }`"))
     }
 }
 

@@ -78,6 +78,11 @@ impl Context {
         &self.span
     }
 
+    /// The calls of a field of `Query` whose ids this session handed out or took in, in no order.
+    pub fn calls_of(&self, field: &str) -> Vec<Arc<Call>> {
+        self.session.calls_of(field)
+    }
+
     /// The plain text behind a sealed argument, in the session that brought it.
     pub fn unseal(&self, sealed: &Digest) -> Option<Arc<str>> {
         self.session.vault().get(sealed)

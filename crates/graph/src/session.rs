@@ -170,6 +170,13 @@ impl Session {
         lock(&self.calls).get(&handle).cloned()
     }
 
+    /// The calls of this field of `Query` whose ids the session handed out or took in.
+    pub(crate) fn calls_of(&self, field: &str) -> Vec<Arc<Call>> {
+        let calls = lock(&self.calls);
+        let of_field = |call: &&Arc<Call>| call.receiver().is_none() && call.field() == field;
+        calls.values().filter(of_field).cloned().collect()
+    }
+
     pub(crate) fn note_call(&self, call: &Arc<Call>) {
         lock(&self.calls).insert(call.digest().handle(), call.clone());
     }

@@ -44,11 +44,35 @@ fn what_is_not_there_is_named_without_being_shown() {
         assert!(!said.contains(never), "{flag}: {said}");
     }
     let session = Session::start(&state);
-    let said = session.error(&session.on_container(&super::with_variable(
-        &kept(&session, "no-scheme-at-all"),
-        r#"withExec(args: ["true"]) { stdout }"#,
-    )));
+    // Already naming one is refused.
+    let said = session.error(r#"{ secret(uri: "vault://a.b") { id } }"#);
+    assert!(said.contains("unsupported secret provider: \"vault\""), "{said}");
+    let said = session.error(r#"{ secret(uri: "no-scheme-at-all") { id } }"#);
     assert!(said.contains("malformed id"), "{said}");
+}
+
+#[test]
+fn old_programs_find_secrets_by_name() {
+    let state = State::new();
+    let session = Session::start(&state);
+    session.leaf(r#"{ setSecret(name: "token", plaintext: "hunter2") { id } }"#);
+    let found = r#"{ loadSecretFromName(name: "token") { plaintext } }"#;
+    assert_eq!(session.leaf(found), "hunter2");
+    let other = Session::start(&state);
+    let said = other.error(found);
+    assert!(said.contains("this session has set no secret `token`"), "{said}");
+    session.leaf(r#"{ setSecret(name: "token", plaintext: "hunter3") { id } }"#);
+    let said =
+        session.error(r#"{ loadSecretFromName(name: "token", accessor: "x") { plaintext } }"#);
+    assert!(said.contains("several secrets `token`"), "{said}");
+    let file = state.file("key", "from-a-file\n");
+    let path = json!(file.display().to_string());
+    let kept = session.leaf(&format!(
+        r#"{{ host {{ setSecretFile(name: "k", path: {path}) {{ plaintext }} }} }}"#
+    ));
+    assert_eq!(kept, "from-a-file\n");
+    let said = session.error(r#"{ builtinContainer(digest: "sha256:0") { sync } }"#);
+    assert!(said.contains("no built-in container"), "{said}");
 }
 
 #[test]

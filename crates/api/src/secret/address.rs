@@ -1,6 +1,7 @@
 //! [`Address`]: where a secret is, with what is said about caching taken off.
 
 use protocol::Error;
+use protocol::attach::SecretRequest;
 use std::time::Duration;
 
 /// The address of a secret, taken apart.
@@ -13,6 +14,12 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// Refuses an address that no secret can be at, without looking for one.
+    pub(super) fn check(text: &str) -> Result<(), Error> {
+        let Self { uri, .. } = Self::parse(text)?;
+        SecretRequest { uri }.parts().map(drop)
+    }
+
     /// Takes `cacheKey` and `ttl` off the end. Whatever else follows the question mark is the
     /// provider's: a command may have one of its own.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
@@ -85,6 +92,18 @@ mod tests {
                 time_to_live: seconds.map(Duration::from_secs),
             };
             assert_eq!(address, expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn providers_that_nobody_knows_are_refused() {
+        for (uri, said) in [
+            ("env://A?ttl=5s", None),
+            ("vault://a.b", Some("unsupported secret provider: \"vault\"")),
+            ("hunter2-is-secret", Some("malformed id of a secret: \"hun...\"")),
+        ] {
+            let refused = Address::check(uri).err().map(|error| error.message);
+            assert_eq!(refused.as_deref(), said, "{uri}");
         }
     }
 

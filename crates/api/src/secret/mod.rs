@@ -12,7 +12,7 @@ use crate::host::{Host, HostObject};
 use address::Address;
 use graph::{Args, Builder, Context, Object, Op, Root, Scope};
 use protocol::attach::MAX_SECRET_BYTES;
-use protocol::{Digest, Error};
+use protocol::{Digest, Error, Value};
 use redact::Known;
 use std::fmt;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ pub(crate) fn install(builder: &mut Builder) {
         .install::<SetSecret>()
         .install::<FromAddress>()
         .install::<SetSecretFile>()
+        .install::<FromName>()
         .install::<Name>()
         .install::<Uri>()
         .install::<Plaintext>();
@@ -166,8 +167,58 @@ impl Op for FromAddress {
     const NAME: &'static str = "secret";
     const SCOPE: Scope = Scope::Session;
 
+    fn check(args: &[(Box<str>, Value)]) -> Result<(), Error> {
+        let uri = args.iter().find(|(name, _)| **name == *"uri");
+        uri.and_then(|(_, value)| value.as_str()).map_or(Ok(()), Address::check)
+    }
+
     async fn run(&self, _: &Root, _: &Context) -> Result<Secret, Error> {
         Secret::kept(&self.uri, self.cache_key.as_deref())
+    }
+}
+
+/// A secret that this session has set before, by its name. For old programs: newer ones keep the secret
+/// that `setSecret` gives.
+#[derive(Args)]
+struct FromName {
+    /// Means nothing any more.
+    #[expect(dead_code, reason = "old programs send it")]
+    accessor: Option<String>,
+    /// What it was called.
+    name: String,
+}
+
+impl Op for FromName {
+    type Parent = Root;
+    type Output = Secret;
+    const NAME: &'static str = "loadSecretFromName";
+    const SCOPE: Scope = Scope::Session;
+
+    async fn run(&self, _: &Root, cx: &Context) -> Result<Secret, Error> {
+        let mut sealed = vec![];
+        for call in cx.calls_of(SetSecret::NAME) {
+            let arg = |wanted: &str| call.args().iter().find(|(name, _)| **name == *wanted);
+            let name = arg("name").and_then(|(_, value)| value.as_str());
+            if let (Some((_, Value::Sealed(text))), true) =
+                (arg("plaintext"), name == Some(&self.name))
+                && !sealed.contains(text)
+            {
+                sealed.push(*text);
+            }
+        }
+        let name = &self.name;
+        let refused = |message: String| {
+            Err(Error::user(message).with_hint("keep the secret that `setSecret` gives"))
+        };
+        match &sealed[..] {
+            [] => refused(format!("this session has set no secret `{name}`")),
+            [text] => {
+                let text = cx.unseal(text).ok_or_else(|| Error::internal("a secret is lost"))?;
+                let source = Source::Given(text.as_bytes().into());
+                Ok(Secret { name: name.clone(), source })
+            }
+            _ => refused(format!("this session has set several secrets `{name}`")),
+        }
     }
 }
 

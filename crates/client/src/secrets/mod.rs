@@ -44,28 +44,19 @@ pub(crate) struct Keeper<'a> {
 
 /// The bytes of a secret.
 pub(crate) async fn read(keeper: Keeper<'_>, request: SecretRequest) -> Result<Vec<u8>, Error> {
-    let Some((scheme, rest)) = request.uri.split_once("://") else {
-        let message = format!("malformed id of a secret: \"{}...\"", beginning(&request.uri));
-        return Err(Error::user(message).with_hint(FORMS));
-    };
-    let secret = match scheme {
+    let (provider, rest) = request.parts()?;
+    let secret = match provider {
         "env" => variable(keeper.variables, rest)?,
         "file" => file(rest, (keeper.resolve)(rest)?).await?,
-        "cmd" => command::output(rest, keeper.workdir).await?,
-        _ => {
-            let message = format!("unsupported secret provider: \"{scheme}\"");
-            return Err(Error::user(message).with_hint(FORMS));
-        }
+        _ => command::output(rest, keeper.workdir).await?,
     };
     if secret.len() > MAX_SECRET_BYTES {
-        let message = format!("a secret of `{scheme}://` is longer than {MAX_SECRET_BYTES} bytes");
+        let message =
+            format!("a secret of `{provider}://` is longer than {MAX_SECRET_BYTES} bytes");
         return Err(Error::user(message));
     }
     Ok(secret)
 }
-
-const FORMS: &str =
-    "secrets are `env://NAME`, `file://path` and `cmd://line`; others are not supported yet";
 
 fn variable(variables: &EnvVariables, name: &str) -> Result<Vec<u8>, Error> {
     let value = variables.0.get(OsStr::from_bytes(name.as_bytes()));
