@@ -13,11 +13,15 @@ mod directory;
 mod edit;
 mod engine;
 mod entries;
+mod env_file;
+mod error_value;
 mod expand;
 mod export;
 mod file;
 pub mod host;
+mod http;
 pub mod image;
+mod json_value;
 mod looks;
 mod modes;
 pub mod nest;
@@ -26,6 +30,7 @@ mod paths;
 mod platform;
 mod query;
 mod scalars;
+mod schema_tool;
 mod secret;
 mod service;
 mod services;
@@ -38,6 +43,7 @@ pub use container::Container;
 pub use directory::Directory;
 pub use engine::Connected;
 pub use file::File;
+pub use http::{Downloads, Web};
 pub use services::{Observable, Services, Slots};
 pub use surroundings::{BUNDLE, Certificates, Surroundings};
 
@@ -58,6 +64,11 @@ pub fn install(builder: &mut graph::Builder) {
     address::install(builder);
     engine::install(builder);
     entries::install(builder);
+    env_file::install(builder);
+    error_value::install(builder);
+    http::install(builder);
+    json_value::install(builder);
+    schema_tool::install(builder);
     // `GitRepository.commit` made a reference before it made a commit; clients of both times ask.
     builder.answer_for("GitRef", "GitCommit");
 }

@@ -2,6 +2,7 @@
 
 use crate::cache_volume::Turns;
 use crate::debian::Assembler;
+use crate::http::Web;
 use crate::image::Images;
 use crate::surroundings::Surroundings;
 use protocol::Error;
@@ -21,6 +22,8 @@ pub struct Services {
     pub debian: Assembler,
     /// Images of registries and archives.
     pub images: Images,
+    /// Files of web servers.
+    pub web: Web,
     /// Who uses which cache volume.
     pub volumes: Turns,
     /// Who blocks a thread of the runtime.

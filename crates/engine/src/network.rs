@@ -1,8 +1,9 @@
 //! The network of containers, by the engine's settings.
 
 use crate::{Error, certificates};
-use api::Surroundings;
+use api::{Surroundings, Web};
 use config::engine::{Engine, Network};
+use fetch::Fetcher;
 use sandbox::network::{Bridge, Guard, Subnet};
 
 /// Makes the engine's network, if there is a guard for it. Blocks.
@@ -22,4 +23,17 @@ pub(crate) fn surroundings(config: &Engine, proxies: Vec<(String, String)>) -> S
             Surroundings { proxies, certificates }
         }
     }
+}
+
+/// How the engine itself reaches web servers for its users.
+pub(crate) fn web(config: &Engine) -> Result<Web, Error> {
+    let read = |path: &std::path::PathBuf| {
+        let failed = |source| Error::File { path: path.clone(), source };
+        std::fs::read(path).map_err(failed)
+    };
+    let authorities = config.ca_certificates.as_ref().map(read).transpose()?;
+    let authorities = authorities.filter(|pem| !pem.is_empty()).map(Into::into);
+    let proxy = config.proxy.clone();
+    let settings = fetch::Settings { proxy, authorities, ..fetch::Settings::default() };
+    Ok(Web::new(Fetcher::new(settings)))
 }

@@ -95,6 +95,7 @@ pub(crate) fn open(
         targets,
         debian,
         images,
+        web: crate::network::web(config)?,
         volumes,
         slots,
         observable,

@@ -3,7 +3,7 @@
 use crate::error::cause;
 use crate::{Error, Settings};
 use reqwest::header::HeaderMap;
-use reqwest::{Proxy, Response, StatusCode, redirect};
+use reqwest::{Certificate, Proxy, Response, StatusCode, redirect};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -30,8 +30,7 @@ impl Client {
 
     /// Sends a GET and turns answers that are none into errors. 304 and 416 are answers.
     pub(crate) async fn get(&self, url: &str, headers: HeaderMap) -> Result<Response, Error> {
-        let response = self.client(url)?.get(url).headers(headers).send().await;
-        let response = response.map_err(|error| refine(url, &error))?;
+        let response = self.send(url, headers).await?;
         let status = response.status();
         let answers = [StatusCode::NOT_MODIFIED, StatusCode::RANGE_NOT_SATISFIABLE];
         if status.is_success() || answers.contains(&status) {
@@ -42,6 +41,12 @@ impl Client {
             StatusCode::NOT_FOUND | StatusCode::GONE => Err(Error::NotFound { url }),
             _ => Err(Error::Status { url, status: status.as_u16() }),
         }
+    }
+
+    /// Sends a GET and gives whatever the server answers.
+    pub(crate) async fn send(&self, url: &str, headers: HeaderMap) -> Result<Response, Error> {
+        let response = self.client(url)?.get(url).headers(headers).send().await;
+        response.map_err(|error| refine(url, &error))
     }
 
     /// Waits before try number `attempt` (from 1), or gives the error back when it makes no sense
@@ -86,13 +91,22 @@ fn build(settings: &Settings) -> Result<Built, String> {
             .map_err(|error| format!("the proxy `{proxy}` makes no sense: {}", cause(&error)))?;
         Ok(builder.proxy(proxy))
     };
-    match builder()?.build() {
+    let own = authorities(settings)?;
+    match builder()?.tls_certs_merge(own.clone()).build() {
         Ok(client) => Ok(Built { client, no_certificates: None }),
         Err(error) => {
-            let plain = builder()?.tls_certs_only([]).build().map_err(|error| cause(&error))?;
-            Ok(Built { client: plain, no_certificates: Some(cause(&error)) })
+            let no_certificates = own.is_empty().then(|| cause(&error));
+            let alone = builder()?.tls_certs_only(own).build().map_err(|error| cause(&error))?;
+            Ok(Built { client: alone, no_certificates })
         }
     }
+}
+
+/// The authorities of the settings.
+fn authorities(settings: &Settings) -> Result<Vec<Certificate>, String> {
+    let Some(pem) = &settings.authorities else { return Ok(vec![]) };
+    Certificate::from_pem_bundle(pem)
+        .map_err(|error| format!("the certificates of the settings are no PEM: {}", cause(&error)))
 }
 
 /// The error of a request as one of ours.

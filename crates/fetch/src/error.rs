@@ -13,7 +13,7 @@ pub enum Error {
         url: String,
     },
     /// The server refused.
-    #[error("`{url}`: the server answered {status}")]
+    #[error("`{url}`: the server answered with status {}", with_reason(*status))]
     Status {
         /// The address.
         url: String,
@@ -102,6 +102,15 @@ impl Error {
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
             _ => false,
         }
+    }
+}
+
+/// A status with the words that belong to it.
+fn with_reason(status: u16) -> String {
+    let known = reqwest::StatusCode::from_u16(status).ok();
+    match known.and_then(|status| status.canonical_reason()) {
+        Some(reason) => format!("{status} {reason}"),
+        None => status.to_string(),
     }
 }
 

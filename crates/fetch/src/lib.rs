@@ -11,8 +11,10 @@ mod error;
 mod file;
 mod local;
 mod memory;
+mod stream;
 
 pub use error::Error;
+pub use stream::{Piece, Request, Stream};
 
 use client::Client;
 use std::path::Path;
@@ -24,6 +26,8 @@ use std::time::Duration;
 pub struct Settings {
     /// Proxy for all HTTP and HTTPS addresses.
     pub proxy: Option<String>,
+    /// Authorities to trust besides the machine's, in PEM.
+    pub authorities: Option<Arc<[u8]>>,
     /// How long a connection may take to come about.
     pub connect_timeout: Duration,
     /// How long a server may send nothing. There is no limit on the whole.
@@ -38,6 +42,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             proxy: None,
+            authorities: None,
             connect_timeout: Duration::from_secs(15),
             stall_timeout: Duration::from_secs(30),
             attempts: 5,
@@ -106,6 +111,12 @@ impl Fetcher {
             Some(path) => local::read(url, &path, known, progress).await,
             None => memory::fetch(&self.client, url, known, progress).await,
         }
+    }
+
+    /// A file of unknown length and content, piece by piece; none where it is still the version that
+    /// is known.
+    pub async fn stream(&self, request: Request) -> Result<Option<Stream>, Error> {
+        stream::open(self.client.clone(), request).await
     }
 
     /// Downloads into a file, which afterwards is exactly what was expected. A file that is there

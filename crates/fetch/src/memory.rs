@@ -47,7 +47,7 @@ async fn try_once(
     Ok(Some(Document { bytes, validators: validators(&response) }))
 }
 
-fn conditions(known: &Validators) -> HeaderMap {
+pub(crate) fn conditions(known: &Validators) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut set = |name: HeaderName, value: &Option<String>| {
         let value = value.as_deref().and_then(|value| HeaderValue::from_str(value).ok());

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-use fetch::{Error, Expected, Fetcher, Settings, Validators};
+use fetch::{Error, Expected, Fetcher, Piece, Request, Settings, Validators};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -309,4 +309,75 @@ async fn local_addresses_are_copied_and_checked() {
 async fn an_unknown_scheme_is_refused() {
     let error = fetcher().fetch("cdrom:[Debian]/", &mut |_, _| ()).await.unwrap_err();
     assert!(matches!(error, Error::Address { .. } | Error::Broken { .. }), "{error}");
+}
+
+fn request(server: &Server) -> Request {
+    let known = Validators::default();
+    Request { url: server.url.clone(), authorization: None, known }
+}
+
+/// All bytes of a stream, and how often it began anew.
+async fn whole(stream: &mut fetch::Stream) -> Result<(Vec<u8>, usize), Error> {
+    let (mut bytes, mut restarts) = (vec![], 0);
+    loop {
+        match stream.next().await? {
+            Piece::Data(piece) => bytes.extend_from_slice(&piece),
+            Piece::Restart => {
+                bytes.clear();
+                restarts += 1;
+            }
+            Piece::End => return Ok((bytes, restarts)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_where_it_was_cut() {
+    let body = b"0123456789";
+    let server = Server::start(move |number, head| match (number, rest(head, body)) {
+        (0, _) => Answer::Close(http("200 OK", "etag: \"1\"\r\n", 10, &body[..4])),
+        (_, Some(start)) => {
+            Answer::Close(http("206 Partial Content", "", 10 - start, &body[start..]))
+        }
+        _ => ok(body),
+    })
+    .await;
+    let mut stream = fetcher().stream(request(&server)).await.unwrap().unwrap();
+    assert_eq!(whole(&mut stream).await.unwrap(), (body.to_vec(), 0));
+    assert_eq!(stream.sha256()[..], Sha256::digest(body)[..]);
+    assert!(server.requests()[1].contains("if-range: \"1\""), "{:?}", server.requests());
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_go_on_begins_anew() {
+    let headers = "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+    let server = Server::start(move |number, _| match number {
+        0 => Answer::Close(http("200 OK", "etag: W/\"1\"\r\n", 10, b"0123")),
+        _ => Answer::Close(http("200 OK", headers, 3, b"new")),
+    })
+    .await;
+    let mut stream = fetcher().stream(request(&server)).await.unwrap().unwrap();
+    assert_eq!(stream.modified(), None);
+    assert_eq!(whole(&mut stream).await.unwrap(), (b"new".to_vec(), 1));
+    assert_eq!(stream.sha256()[..], Sha256::digest(b"new")[..]);
+    let since = stream.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(since.as_secs(), 784_111_777);
+    assert!(!server.requests()[1].contains("range:"), "a weak tag is no version");
+}
+
+#[tokio::test]
+async fn a_stream_is_refused_with_the_servers_words() {
+    let server = Server::start(|_, head| match head.contains("authorization: bearer x") {
+        true => ok(b"private"),
+        false => Answer::Close(http("401 Unauthorized", "", 0, b"")),
+    })
+    .await;
+    let error = fetcher().stream(request(&server)).await.unwrap_err();
+    assert!(error.to_string().ends_with("status 401 Unauthorized"), "{error}");
+    let authorized = Request { authorization: Some("Bearer x".into()), ..request(&server) };
+    let mut stream = fetcher().stream(authorized).await.unwrap().unwrap();
+    assert_eq!(whole(&mut stream).await.unwrap().0, b"private");
+    let odd = Request { authorization: Some("a\nb".into()), ..request(&server) };
+    let error = fetcher().stream(odd).await.unwrap_err();
+    assert!(!error.to_string().contains("a\nb"), "{error}");
 }

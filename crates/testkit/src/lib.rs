@@ -26,6 +26,7 @@ mod state;
 mod surroundings;
 mod ticket;
 mod user;
+mod web;
 
 pub use cli::{Cli, Output, Running};
 pub use disk::Disk;
@@ -42,3 +43,4 @@ pub use state::State;
 pub use surroundings::{beside_tests, binary, client_program, root, rounds, tools};
 pub use ticket::Ticket;
 pub use user::User;
+pub use web::Web;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// A session of the program under test.
 pub struct Session {
@@ -39,6 +39,17 @@ impl Session {
     pub fn start_with(state: &State, args: &[&str]) -> Self {
         let mut command = state.command();
         command.arg("session").args(args);
+        Self::spawn(state, command)
+    }
+
+    /// Starts a session with further variables in its environment.
+    pub fn start_in(state: &State, environment: &[(&str, &str)]) -> Self {
+        let mut command = state.command();
+        command.arg("session").envs(environment.iter().copied());
+        Self::spawn(state, command)
+    }
+
+    fn spawn(state: &State, mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut child = command.spawn().expect("the program under test can be started");
         let stdin = child.stdin.take();

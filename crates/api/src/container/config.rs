@@ -61,12 +61,18 @@ struct WithEnvVariable {
 }
 
 pure!(WithEnvVariable, "withEnvVariable", Container, |op, container| {
-    if op.name.is_empty() || op.name.contains(['=', '\0']) || op.value.contains('\0') {
-        return Err(Error::user(format!("`{}` cannot be the name of a variable", op.name)));
-    }
+    check_variable(&op.name, &op.value)?;
     let value = container.expanded(&op.value, op.expand)?;
     Ok(container.with_config(|config| set(&mut config.env, &op.name, value)))
 });
+
+/// Refuses what no process could have in its environment.
+pub(super) fn check_variable(name: &str, value: &str) -> Result<(), Error> {
+    if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+        return Err(Error::user(format!("`{name}` cannot be the name of a variable")));
+    }
+    Ok(())
+}
 
 /// Removes an environment variable.
 #[derive(Args)]

@@ -19,6 +19,7 @@ mod secrets;
 mod sockets;
 mod streams;
 mod terminal;
+mod variables;
 mod volumes;
 
 use crate::cache_volume::CacheSharingMode;
@@ -64,6 +65,8 @@ pub struct Container {
     annotations: Vec<(String, String)>,
     /// Logins for registries; no part of any cache key.
     auths: Vec<Auth>,
+    /// Variables that commands see and that are no part of any cache key, image or service.
+    volatile: Vec<(String, String)>,
     /// What only commands see.
     secrets: Secrets,
     /// Sockets of the client's machine; no part of any cache key.
@@ -149,6 +152,7 @@ pub(crate) fn install(builder: &mut Builder) {
     sockets::install(builder);
     streams::install(builder);
     terminal::install(builder);
+    variables::install(builder);
 }
 
 impl Container {
@@ -174,6 +178,7 @@ impl Container {
             image_ref: None,
             annotations: vec![],
             auths: vec![],
+            volatile: vec![],
             secrets: Secrets::default(),
             sockets: vec![],
             terminal: None,
@@ -191,22 +196,25 @@ impl Container {
         self.config.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The text, with variables replaced where that was asked for. Secrets would land in names.
+    /// The text, with variables replaced where that was asked for. Secrets and volatile variables would
+    /// land in names.
     fn expanded(&self, text: &str, asked: bool) -> Result<String, Error> {
         if !asked {
             return Ok(text.to_owned());
         }
-        let secret = Cell::new(None);
+        let refused = Cell::new(None);
         let expanded = expand(text, &|name| {
             if self.secrets.has_variable(name) {
-                secret.set(Some(name.to_owned()));
+                refused.set(Some(("secret", name.to_owned())));
+            } else if self.is_volatile(name) {
+                refused.set(Some(("volatile", name.to_owned())));
             }
             self.env(name).map(str::to_owned)
         });
-        match secret.take() {
+        match refused.take() {
             None => Ok(expanded),
-            Some(name) => {
-                let message = format!("expand cannot be used with secret env variable \"{name}\"");
+            Some((kind, name)) => {
+                let message = format!("expand cannot be used with {kind} env variable \"{name}\"");
                 Err(Error::user(message))
             }
         }

@@ -4,6 +4,7 @@
 //! command over a fresh overlay, and commits what it wrote only when it ended as expected.
 
 use super::captures::Captures;
+use super::config::set;
 use super::exec::ReturnType;
 use super::failure::{display, failed_to_run, failure, stopped, unexpected_exit};
 use super::outcome::{Combined, Outcome, Record};
@@ -446,6 +447,9 @@ fn environment(
     services: &Services,
 ) -> Vec<(String, String)> {
     let mut env = container.config.env.clone();
+    for (name, value) in &container.volatile {
+        set(&mut env, name, value.clone());
+    }
     env.retain(|(name, _)| !container.secrets.has_variable(name));
     env.extend(revealed.variables.iter().cloned());
     for (name, value) in [("PATH", DEFAULT_PATH), ("HOME", identity.home.as_str())] {

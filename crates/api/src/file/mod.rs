@@ -1,5 +1,6 @@
 //! `File`: one file in a tree.
 
+mod convert;
 mod export;
 mod read;
 
@@ -36,6 +37,7 @@ impl Object for File {
 /// Adds the fields of `File`.
 pub(crate) fn install(builder: &mut Builder) {
     read::install(builder);
+    convert::install(builder);
     export::install(builder);
 }
 

@@ -28,32 +28,38 @@ impl Op for Contents {
     const NAME: &'static str = "contents";
 
     async fn run(&self, file: &File, cx: &Context) -> Result<String, Error> {
-        let services = cx.get::<Services>()?;
-        let size = file.metadata(services).await?.size;
-        if size > MAX_CONTENTS_BYTES {
-            let message = format!(
-                "file {} is {size} bytes long, more than the {MAX_CONTENTS_BYTES} that fit in an answer",
-                file.name()
-            );
-            return Err(Error::user(message).with_hint("export it instead"));
-        }
         let offset = lines("offsetLines", self.offset_lines)?.unwrap_or(0);
         let limit = lines("limitLines", self.limit_lines)?;
-        let snapshot = file.snapshot(services).await?;
-        let (store, path) = (services.store.clone(), file.path.clone());
-        services
-            .blocking(move || {
-                let mut bytes = Vec::new();
-                let file = store.view(&snapshot).read(&path).map_err(store::Error::from)?;
-                // One more than was promised to fit, so that the end is met and all is verified.
-                let read = file.take(MAX_CONTENTS_BYTES + 1).read_to_end(&mut bytes);
-                read.map_err(store::Error::from_read(&path))?;
-                let text = String::from_utf8(bytes)
-                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-                Ok::<_, Error>(window(text, offset, limit))
-            })
-            .await
+        let text = text(file, cx.get::<Services>()?).await?;
+        Ok(window(text, offset, limit))
     }
+}
+
+/// All of a file as text, if it is short enough.
+pub(super) async fn text(file: &File, services: &Services) -> Result<String, Error> {
+    let size = file.metadata(services).await?.size;
+    if size > MAX_CONTENTS_BYTES {
+        let message = format!(
+            "file {} is {size} bytes long, more than the {MAX_CONTENTS_BYTES} that fit in an answer",
+            file.name()
+        );
+        return Err(Error::user(message).with_hint("export it instead"));
+    }
+    let snapshot = file.snapshot(services).await?;
+    let (store, path) = (services.store.clone(), file.path.clone());
+    services
+        .blocking(move || {
+            let mut bytes = Vec::new();
+            let file = store.view(&snapshot).read(&path).map_err(store::Error::from)?;
+            // One more than was promised to fit, so that the end is met and all is verified.
+            let read = file.take(MAX_CONTENTS_BYTES + 1).read_to_end(&mut bytes);
+            read.map_err(store::Error::from_read(&path))?;
+            Ok::<_, Error>(
+                String::from_utf8(bytes)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            )
+        })
+        .await
 }
 
 /// Size in bytes.

@@ -52,6 +52,7 @@ impl Session {
         extensions.insert(Arc::new(api::host::Host::new(host.clone())));
         extensions.insert(settings.clone());
         extensions.insert(Arc::new(door.connected()));
+        extensions.insert(Arc::new(api::Downloads::default()));
         // Secrets of a session are the engine's while it is open.
         let above = extensions.get::<Known>().cloned().unwrap_or_default();
         let known = Arc::new(Known::within(above));
