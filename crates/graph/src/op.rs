@@ -49,6 +49,10 @@ pub enum Scope {
     /// By call for the session, and the object is this session's own: another session that needs it
     /// gets an error. For what is read from the client: host files, secrets, sockets.
     Session,
+    /// Like `Shared`, but only the last few of a session. For what is found again at once: a change
+    /// of the configuration, a text of a result that is kept. A session of many thousand steps would
+    /// grow by all of them.
+    Recent,
     /// Not at all: every request runs it. For what acts on the world, such as an export.
     Request,
 }

@@ -5,12 +5,12 @@
 
 use crate::builder::Graph;
 use crate::flight::Flights;
-use crate::op::Resolver;
+use crate::op::{Resolver, Scope};
 use crate::output::Outcome;
 use crate::span::{EventSink, SpanSource};
 use crate::{Call, Digest, Error, Extensions, SpanId, Value};
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,6 +57,37 @@ impl Borrow<Digest> for ByDigest {
 struct Remembered {
     outcome: Arc<Outcome>,
     resolver: Arc<dyn Resolver>,
+    /// Whether somebody asked for it since it was last its turn to go.
+    asked: bool,
+}
+
+/// How many results of [`Scope::Recent`] a session keeps.
+const RECENT: usize = 128;
+
+/// All that a session remembers by call.
+#[derive(Default)]
+struct Results {
+    table: HashMap<ByDigest, Remembered>,
+    /// Those of [`Scope::Recent`], oldest first.
+    recent: VecDeque<Digest>,
+}
+
+impl Results {
+    /// Notes a result that is kept for a while, and lets go of an older one that nobody asked for
+    /// meanwhile. One that was asked for waits for another turn.
+    fn note_recent(&mut self, digest: Digest) {
+        self.recent.push_back(digest);
+        while self.recent.len() > RECENT
+            && let Some(oldest) = self.recent.pop_front()
+        {
+            let result = self.table.get_mut(&oldest);
+            if result.is_some_and(|result| std::mem::take(&mut result.asked)) {
+                self.recent.push_back(oldest);
+            } else {
+                self.table.remove(&oldest);
+            }
+        }
+    }
 }
 
 /// What a call came to, shared by all who wait for it.
@@ -68,7 +99,7 @@ pub struct Session {
     graph: Arc<Graph>,
     extensions: Extensions,
     spans: SpanSource,
-    results: Mutex<HashMap<ByDigest, Remembered>>,
+    results: Mutex<Results>,
     flights: Arc<Flights<Evaluation>>,
     vault: Vault,
     /// Calls by handle, so that an id is decoded once.
@@ -138,7 +169,10 @@ impl Session {
 
     /// What a call came to before.
     pub(crate) fn result(&self, digest: &Digest) -> Option<Arc<Outcome>> {
-        lock(&self.results).get(digest).map(|result| result.outcome.clone())
+        let mut results = lock(&self.results);
+        let result = results.table.get_mut(digest)?;
+        result.asked = true;
+        Some(result.outcome.clone())
     }
 
     pub(crate) fn remember(
@@ -147,22 +181,30 @@ impl Session {
         outcome: Arc<Outcome>,
         resolver: Arc<dyn Resolver>,
     ) {
-        lock(&self.results).insert(ByDigest(call), Remembered { outcome, resolver });
+        let mut results = lock(&self.results);
+        let (digest, scope) = (*call.digest(), resolver.scope());
+        let remembered = Remembered { outcome, resolver, asked: false };
+        let known = results.table.insert(ByDigest(call), remembered);
+        if scope == Scope::Recent && known.is_none() {
+            results.note_recent(digest);
+        }
     }
 
     /// Forgets what is not whole any more, and everything that came of it, so that it is evaluated
     /// again.
     pub(crate) fn forget_lost(&self) {
         let mut results = lock(&self.results);
+        let Results { table, recent } = &mut *results;
         let is_lost =
             |result: &Remembered| !result.resolver.is_whole(&result.outcome, &self.extensions);
-        let lost = results.iter().filter(|(_, result)| is_lost(result));
+        let lost = table.iter().filter(|(_, result)| is_lost(result));
         let mut lost: Vec<Digest> = lost.map(|(ByDigest(call), _)| *call.digest()).collect();
-        let mut users = users(results.keys().map(|ByDigest(call)| call));
+        let mut users = users(table.keys().map(|ByDigest(call)| call));
         while let Some(digest) = lost.pop() {
-            results.remove(&digest);
+            table.remove(&digest);
             lost.extend(users.remove(&digest).unwrap_or_default());
         }
+        recent.retain(|digest| table.contains_key(digest));
     }
 
     /// A call by the handle of its id, if the session met it before.

@@ -4,7 +4,7 @@
 use super::Container;
 use crate::entries::{EnvVariable, Label};
 use crate::scalars::Platform;
-use graph::{Args, Builder, Context, Op};
+use graph::{Args, Builder, Context, Op, Scope};
 use protocol::Error;
 
 pub(super) fn install(builder: &mut Builder) {
@@ -39,6 +39,7 @@ macro_rules! pure {
             type Parent = Container;
             type Output = $output;
             const NAME: &'static str = $name;
+            const SCOPE: Scope = Scope::Recent;
 
             async fn run(&self, $container: &Container, _: &Context) -> Result<$output, Error> {
                 let $self = self;

@@ -3,7 +3,7 @@
 use super::Container;
 use super::outcome::{Combined, Outcome};
 use crate::services::Services;
-use graph::{Args, Builder, Context, Op, OwnId};
+use graph::{Args, Builder, Context, Op, OwnId, Scope};
 use protocol::Error;
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ impl Op for Stdout {
     type Parent = Container;
     type Output = String;
     const NAME: &'static str = "stdout";
+    const SCOPE: Scope = Scope::Recent;
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<String, Error> {
         let outcome = container.outcome()?;
@@ -40,6 +41,7 @@ impl Op for Stderr {
     type Parent = Container;
     type Output = String;
     const NAME: &'static str = "stderr";
+    const SCOPE: Scope = Scope::Recent;
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<String, Error> {
         let outcome = container.outcome()?;
@@ -57,6 +59,7 @@ impl Op for CombinedOutput {
     type Parent = Container;
     type Output = String;
     const NAME: &'static str = "combinedOutput";
+    const SCOPE: Scope = Scope::Recent;
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<String, Error> {
         let outcome = container.outcome()?;
@@ -80,6 +83,7 @@ impl Op for ExitCode {
     type Parent = Container;
     type Output = i64;
     const NAME: &'static str = "exitCode";
+    const SCOPE: Scope = Scope::Recent;
 
     async fn run(&self, container: &Container, _: &Context) -> Result<i64, Error> {
         Ok(i64::from(container.outcome()?.exit_code))

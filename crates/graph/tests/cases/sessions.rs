@@ -102,3 +102,22 @@ async fn sensitive_text_by_variable_and_in_errors() {
         assert!(!error.contains(PLAINTEXT), "{error}");
     }
 }
+
+/// What is kept for a while goes when many others came, unless it is asked for in between.
+#[tokio::test]
+async fn recent_results_are_kept_while_they_are_asked_for() {
+    let world = World::new();
+    let client = world.client("one");
+    let probe = |number: i32| format!("{{ probe(int: {number}) }}");
+    client.data(&probe(-1)).await;
+    client.data(&probe(-1)).await;
+    client.data(&probe(-2)).await;
+    assert_eq!(client.probe.counted("probe"), 2);
+    for number in 0..400 {
+        client.data(&probe(number)).await;
+        client.data(&probe(-1)).await;
+    }
+    assert_eq!(client.probe.counted("probe"), 402, "what was asked for all the time ran once");
+    client.data(&probe(-2)).await;
+    assert_eq!(client.probe.counted("probe"), 403, "what nobody asked for ran again");
+}
