@@ -53,6 +53,7 @@ mod pins;
 mod scratch;
 mod snapshot;
 mod space;
+mod spare;
 mod state;
 mod store;
 mod stub;

@@ -13,13 +13,14 @@ use crate::draft::{Draft, WorkDir};
 use crate::metadata::Metadata;
 use crate::mount::{Lower, Writable};
 use crate::snapshot::{LayerRef, Snapshot};
+use crate::spare::Folders;
 use crate::state::{self, StateDir};
 use crate::store::{Inner, Store};
 use crate::stub::{Plan, Target};
 use crate::top::Top;
 use crate::view::{Tree, shorten};
 use crate::{Error, Mount};
-use rustix::fs::{CWD, Dir, Mode, OFlags, fstat, mkdirat, openat};
+use rustix::fs::{Dir, fstat};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -42,8 +43,8 @@ impl Scratch {
         let base = inner.shorten(base)?;
         inner.require(base.layers())?;
         let plan = Plan::new(inner, &base, targets)?;
-        let work = Arc::new(WorkDir::new(&inner.state)?);
-        let upper = make_upper(&work, inner.tree(&base))?;
+        let Folders { work, upper } = inner.spares.take(&inner.state)?;
+        let upper = dress_upper(upper, inner.tree(&base))?;
         let root = stat(&upper, work.path())?;
         let mut lowers = lowers(inner, &base)?;
         if let Some(stub) = plan.stub() {
@@ -52,7 +53,7 @@ impl Scratch {
         if lowers.is_empty() {
             lowers.push(Lower::plain(&inner.state, state::EMPTY));
         }
-        let kernel = make_directory(&work, "work")?;
+        let kernel = Folders::kernel(&work)?;
         let writable = Writable { upper: upper.as_fd(), work: kernel.as_fd() };
         let mount = Mount::overlay(&lowers, Some(&writable), &inner.state)?;
         Ok(Self { store, base, mount, work, root, plan })
@@ -136,20 +137,10 @@ fn lowers(inner: &Inner, snapshot: &Snapshot) -> Result<Vec<Lower>, Error> {
 }
 
 /// The upper takes the metadata of the tree's root: the newest layer decides what the root is like.
-fn make_upper(work: &Arc<WorkDir>, tree: Tree) -> Result<OwnedFd, Error> {
-    let draft = Draft::at(Arc::clone(work), "upper")?;
-    let mut top = Top::new(tree, draft)?;
+fn dress_upper(upper: Draft, tree: Tree) -> Result<OwnedFd, Error> {
+    let mut top = Top::new(tree, upper)?;
     top.draft.set_times()?;
     open(top.state(), top.draft.root())
-}
-
-fn make_directory(work: &WorkDir, name: &str) -> Result<OwnedFd, Error> {
-    let path = work.path().join(name);
-    let made = mkdirat(CWD, &path, Mode::RWXU).and_then(|()| {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        openat(CWD, &path, flags, Mode::empty())
-    });
-    made.map_err(|errno| Error::io("create", &path)(errno.into()))
 }
 
 fn open(state: &StateDir, path: &[u8]) -> Result<OwnedFd, Error> {

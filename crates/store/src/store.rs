@@ -12,6 +12,7 @@ use crate::needs::Needs;
 use crate::pins::BlobPin;
 use crate::scratch::{self, Scratch};
 use crate::space::{CacheEntry, Collected, Full, Limits, RunWatch, Space};
+use crate::spare::Spares;
 use crate::state::StateDir;
 use crate::stub::{Plans, Target};
 use crate::view::Tree;
@@ -39,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) layers: Layers,
     pub(crate) file_digests: FileDigests,
     pub(crate) plans: Plans,
+    pub(crate) spares: Spares,
 }
 
 /// What an action has given, as it is put into the store.
@@ -89,6 +91,7 @@ impl Store {
             layers: Layers::default(),
             file_digests: FileDigests::default(),
             plans: Plans::default(),
+            spares: Spares::default(),
         })))
     }
 
@@ -266,6 +269,11 @@ impl Store {
     /// tree are provided without becoming part of the result.
     pub fn begin(&self, base: &Snapshot, targets: &[Target]) -> Result<Scratch, Error> {
         Scratch::new(self.clone(), base, targets)
+    }
+
+    /// Makes ready what the next [`Store::begin`] needs, for who has to wait anyway.
+    pub fn begin_ahead(&self) {
+        self.0.spares.fill(&self.0.state);
     }
 
     /// The same tree with few enough layers to be mounted.

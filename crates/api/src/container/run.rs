@@ -23,6 +23,7 @@ use graph::{Context, Hold, Remembered};
 use protocol::{Digest, Error, ErrorKind};
 use redact::Known;
 use sandbox::{Spec, Stdin, User};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Full, RunWatch, Scratch, Snapshot, Target, TargetKind, Volume};
 use tokio::sync::oneshot;
@@ -204,9 +205,16 @@ async fn perform(
             captures.push(stream, bytes, &span);
         })
     };
+    let ahead = async {
+        services.in_place(|| services.store.begin_ahead());
+        std::future::pending::<Infallible>().await
+    };
     let ended = tokio::select! {
+        biased;
         ended = services.sandbox.run(spec, output) => ended,
         never = Nested::attend(prepared.nested, cx.clone()) => match never {},
+        // It only uses the time in which the command runs.
+        never = ahead => match never {},
         Ok(full) = prepared.stopped => {
             drop(workspace);
             released(prepared.gone, &services).await;
