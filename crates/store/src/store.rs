@@ -112,11 +112,23 @@ impl Store {
 
     /// Stores what an action has given. Visible at once, committed soon.
     pub fn put_action(&self, key: Digest, remembered: Remembered) {
+        self.name(&remembered);
+        self.0.database.put_action(key, remembered);
+    }
+
+    /// The same for what only saves work that could be done again from what is stored: it is committed
+    /// as soon, but [`Store::flush`] does not wait for it.
+    pub fn put_shortcut(&self, key: Digest, remembered: Remembered) {
+        self.name(&remembered);
+        self.0.database.put_unhurried(key, remembered);
+    }
+
+    /// Notes that a row names layers and blobs.
+    fn name(&self, remembered: &Remembered) {
         let needs = Needs::decode(&remembered.needs).unwrap_or_default();
         let pins = self.0.state.pins();
         pins.layers.name(needs.layers.iter().copied());
         pins.blobs.name(needs.blobs.iter().copied());
-        self.0.database.put_action(key, remembered);
     }
 
     /// Forgets what an action has given.

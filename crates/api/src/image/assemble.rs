@@ -148,7 +148,7 @@ impl<'a> Plan<'a> {
         let needs = Needs::new().snapshot(&assembled.snapshot).encode();
         let label = format!("image {}", Sha::of(&assembled.manifest));
         let value = encode(&assembled)?;
-        services.store.put_action(self.key, Remembered { value, kind: "image", label, needs });
+        services.store.put_shortcut(self.key, Remembered { value, kind: "image", label, needs });
         Ok(assembled)
     }
 }

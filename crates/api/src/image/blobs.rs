@@ -154,7 +154,7 @@ async fn ours(
     let value = origin::encode(&packed)?;
     let needs = Needs::new().snapshot(&Snapshot::empty().push(layer)).encode();
     let label = format!("layer {}", packed.diff_id);
-    store.put_action(key, Remembered { value, kind: "image-layer", label, needs });
+    store.put_shortcut(key, Remembered { value, kind: "image-layer", label, needs });
     Ok((packed, true))
 }
 

@@ -89,7 +89,7 @@ pub(super) fn keep_blob(store: &Store, blob: &Sha, size: u64) -> Option<BlobPin>
     let pin = store.pin_blob(&id)?;
     let (needs, label) = (Needs::new().blob(&id).encode(), format!("blob {blob}, {size} bytes"));
     let value = vec![];
-    store.put_action(
+    store.put_shortcut(
         key("image:blob", blob),
         Remembered { value, kind: "image-blob", label, needs },
     );

@@ -73,12 +73,13 @@ impl Batch {
     }
 
     /// Takes out what may be committed: rows that name layers or blobs only when those are on disk.
-    pub(super) fn take_ready(&mut self, stage: &dyn Fn(&Needs) -> Stage) -> Split {
+    pub(super) fn take_ready(&mut self, stage: &dyn Fn(&Digest, &Needs) -> Stage) -> Split {
         let mut ready = std::mem::take(self);
         let (mut waiting, mut failed) = (vec![], HashSet::new());
         let mut is_held = |key: &Digest, needs: &Needs| {
-            match stage(needs) {
+            match stage(key, needs) {
                 Stage::Safe => return false,
+                Stage::Later => {}
                 Stage::Coming => waiting.push(*key),
                 Stage::Failed => {
                     failed.insert(*key);

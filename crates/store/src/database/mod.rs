@@ -100,14 +100,11 @@ impl Database {
     }
 
     pub(crate) fn put_action(&self, key: Digest, remembered: Remembered) {
-        let Remembered { value, kind, mut label, needs } = remembered;
-        if let Some((end, _)) = label.char_indices().nth(LONGEST_LABEL) {
-            label.truncate(end);
-        }
-        let row = Action { value, kind, label, needs, created: now_in_nanoseconds() };
-        self.queue.put(|batch| {
-            batch.actions.insert(key, Some(row.into()));
-        });
+        self.queue.put_action(key, row(remembered));
+    }
+
+    pub(crate) fn put_unhurried(&self, key: Digest, remembered: Remembered) {
+        self.queue.put_unhurried(key, row(remembered));
     }
 
     pub(crate) fn remove_action(&self, key: &Digest) {
@@ -273,6 +270,14 @@ impl Drop for Database {
 /// Seconds since 1970.
 pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64
+}
+
+fn row(remembered: Remembered) -> Arc<Action> {
+    let Remembered { value, kind, mut label, needs } = remembered;
+    if let Some((end, _)) = label.char_indices().nth(LONGEST_LABEL) {
+        label.truncate(end);
+    }
+    Arc::new(Action { value, kind, label, needs, created: now_in_nanoseconds() })
 }
 
 /// Nanoseconds since 1970.

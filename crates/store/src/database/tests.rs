@@ -142,3 +142,40 @@ fn another_schema_is_begun_anew() {
     database.flush().unwrap();
     assert!(folder.path().join("db.sqlite.damaged").exists());
 }
+
+fn committed(folder: &Path) -> i64 {
+    let other = Connection::open(folder.join("db.sqlite")).unwrap();
+    other.query_row("SELECT count(*) FROM actions", [], |row| row.get(0)).unwrap()
+}
+
+/// Nobody commits here: a flush that waited would never end.
+#[test]
+fn a_flush_does_not_wait_for_unhurried_rows() {
+    let queue = Queue::default();
+    queue.put_unhurried(digest("a"), row(remembered(b"x".to_vec())));
+    queue.flush().unwrap();
+}
+
+/// Unhurried rows come soon and at the end.
+#[test]
+fn unhurried_rows_are_committed_soon_and_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    database.put_unhurried(digest("a"), remembered(b"x".to_vec()));
+    assert_eq!(database.action(&digest("a")).unwrap(), b"x");
+    let begin = std::time::Instant::now();
+    while committed(folder.path()) < 1 {
+        assert!(begin.elapsed().as_secs() < 30, "it never came");
+        std::thread::yield_now();
+    }
+    // With others that are waited for; and what is put as both is waited for.
+    database.put_unhurried(digest("b"), remembered(b"y".to_vec()));
+    database.put_unhurried(digest("c"), remembered(b"y".to_vec()));
+    database.put_action(digest("c"), remembered(b"z".to_vec()));
+    database.put_action(digest("d"), remembered(b"z".to_vec()));
+    database.flush().unwrap();
+    assert!(committed(folder.path()) >= 3);
+    drop(database);
+    assert_eq!(committed(folder.path()), 4);
+    assert_eq!(open(folder.path()).action(&digest("b")).unwrap(), b"y");
+}

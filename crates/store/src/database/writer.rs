@@ -4,15 +4,18 @@
 //! and blobs that it names are on disk; one that has to wait for that holds up no other. While rows
 //! are being committed they stay visible to readers, and they are dropped only after the commit, so
 //! a row is always found in one place or the other. A flush cuts the gathering short.
+//!
+//! Some rows only save work that can be done again from what other rows name: a packed form of a layer,
+//! say. They come soon after, and no flush waits for them.
 
-use super::batch::Batch;
+use super::batch::{Action, Batch};
 use super::seal::seal;
 use super::{manifests, now, schema};
 use crate::Error;
-use crate::durable::Durable;
+use crate::durable::{Durable, Stage};
 use protocol::Digest;
 use rusqlite::{Connection, Transaction};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,6 +44,8 @@ struct State {
     leaving: u64,
     /// Whether rows were put since the last round.
     fresh: bool,
+    /// Rows in `current` that no flush waits for.
+    unhurried: HashSet<Digest>,
     /// Whether something that rows wait for may be on disk now.
     progress: bool,
     /// Whether the last rows could not be committed; they are in `current` again.
@@ -63,7 +68,13 @@ impl State {
 
     /// Whether the writer has anything to do.
     fn has_work(&self) -> bool {
-        self.fresh || self.progress || self.has_failed_rows() || self.stop
+        let rows = self.fresh || self.has_unhurried_rows() || self.has_failed_rows();
+        rows || self.progress || self.stop
+    }
+
+    /// Whether it is time to look at rows that no flush waits for.
+    fn has_unhurried_rows(&self) -> bool {
+        self.flushing == 0 && self.unhurried.iter().any(|key| !self.waiting.contains_key(key))
     }
 
     /// Whether rows wait that could not be committed.
@@ -75,14 +86,23 @@ impl State {
     fn split(&mut self, durable: &Durable) -> Batch {
         (self.fresh, self.progress) = (false, false);
         self.rounds += 1;
-        let split = self.current.take_ready(&|needs| durable.sync_before(needs));
+        // Who waits for a flush does not wait for the disk to be done with these.
+        let (hurry, unhurried) = (self.flushing > 0, &self.unhurried);
+        let split = self.current.take_ready(&|key, needs| match hurry && unhurried.contains(key) {
+            true => Stage::Later,
+            false => durable.sync_before(needs),
+        });
         durable.begin();
         let round = self.rounds;
         let earlier = std::mem::take(&mut self.waiting);
-        let since = |key: Digest| (key, earlier.get(&key).copied().unwrap_or(round));
+        let since = |key: Digest| match self.unhurried.contains(&key) {
+            true => (key, u64::MAX),
+            false => (key, earlier.get(&key).copied().unwrap_or(round)),
+        };
         self.waiting = split.waiting.into_iter().map(since).collect();
+        self.unhurried.retain(|key| self.current.actions.contains_key(key));
         let left = earlier.iter().filter(|(key, _)| !self.waiting.contains_key(*key));
-        self.leaving = left.map(|(_, since)| *since).min().unwrap_or(round);
+        self.leaving = left.map(|(_, since)| *since).min().unwrap_or(round).min(round);
         if split.dropped > 0 {
             self.failures += 1;
             self.complaint = format!("{} results could not be brought to disk", split.dropped);
@@ -124,6 +144,23 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Adds an action.
+    pub(super) fn put_action(&self, key: Digest, row: Arc<Action>) {
+        self.lock().unhurried.remove(&key);
+        self.put(|batch| drop(batch.actions.insert(key, Some(row))));
+    }
+
+    /// Adds an action that no flush waits for.
+    pub(super) fn put_unhurried(&self, key: Digest, row: Arc<Action>) {
+        let mut state = self.lock();
+        // One that is waited for stays so.
+        if state.current.actions.insert(key, Some(row)).is_none() {
+            state.unhurried.insert(key);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
     /// Notes a use, which is committed together with the next rows.
     pub(super) fn touch(&self, note: impl FnOnce(&mut Batch) -> bool) {
         note(&mut self.lock().current);
@@ -139,12 +176,17 @@ impl Queue {
         let mut state = self.lock();
         let target = state.rounds + u64::from(state.fresh || state.has_failed_rows());
         let failures = state.failures;
+        if state.done() >= target {
+            return Ok(());
+        }
         state.flushing += 1;
         self.changed.notify_all();
         while state.done() < target && state.failures == failures {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.flushing -= 1;
+        // What had to stand back may go on.
+        self.changed.notify_all();
         match state.failures == failures {
             true => Ok(()),
             false => Err(Error::Commit(state.complaint.clone())),

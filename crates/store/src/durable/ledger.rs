@@ -46,6 +46,8 @@ pub(crate) enum Stage {
     Safe,
     /// It will be.
     Coming,
+    /// Nobody has asked for that yet.
+    Later,
     /// It will never be.
     Failed,
 }

@@ -230,7 +230,7 @@ impl Next<'_> {
             digest: head.digest.ok_or_else(gone)?,
             unchanged,
         };
-        self.remember(head, blocks)?;
+        self.remember(head, blocks, unchanged)?;
         Ok(taken)
     }
 
@@ -260,8 +260,13 @@ impl Next<'_> {
         Ok(false)
     }
 
-    /// Stores the index for the next import.
-    fn remember(&self, mut head: Head, blocks: Blocks<'_>) -> Result<(), IntakeError> {
+    /// Stores the index for the next import. Of a tree that is what it was, one is stored already.
+    fn remember(
+        &self,
+        mut head: Head,
+        blocks: Blocks<'_>,
+        unchanged: bool,
+    ) -> Result<(), IntakeError> {
         let few = head.used * 2 + FEW_BLOCKS;
         let compact = match blocks.len() as u64 > few {
             true => blocks.compacted(&mut head),
@@ -278,7 +283,11 @@ impl Next<'_> {
         let needs = Needs::new().snapshot(&head.snapshot).blob(&blob).encode();
         let label = format!("import {}", self.source.path);
         let value = blob.as_bytes().to_vec();
-        self.store.put_action(self.key, Remembered { value, kind: "import", label, needs });
+        let remembered = Remembered { value, kind: "import", label, needs };
+        match unchanged {
+            true => self.store.put_shortcut(self.key, remembered),
+            false => self.store.put_action(self.key, remembered),
+        }
         Ok(())
     }
 }
