@@ -13,8 +13,8 @@ pub(crate) use calls::{
     set_mount_attributes, take_descriptor, unshare, watched,
 };
 pub(crate) use process::{
-    Clone3, Strings, clone_process, execute, execute_descriptor, exit_now, place_descriptor,
-    spawn_in_shared_memory, wait_with_usage,
+    Clone3, Pace, Strings, clone_process, execute, execute_descriptor, exit_now, place_descriptor,
+    set_pace, spawn_in_shared_memory, wait_with_usage,
 };
 pub(crate) use signals::{block_all, default_all, next_signal, unblock_all};
 

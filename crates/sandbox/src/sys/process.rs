@@ -8,6 +8,29 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+/// When a process runs that could.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// As others do.
+    Usual,
+    /// Only where a processor would idle, and never before who wakes up.
+    Idle,
+}
+
+/// Sets the pace of a process; 0 is the caller itself. Only who may set any can go back to the usual one.
+pub(crate) fn set_pace(pid: i32, pace: Pace) -> Result<(), Errno> {
+    let policy = match pace {
+        Pace::Usual => libc::SCHED_OTHER,
+        Pace::Idle => libc::SCHED_IDLE,
+    };
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters are read during the call only.
+    match unsafe { libc::sched_setscheduler(pid, policy, &parameters) } {
+        -1 => Err(last_error()),
+        _ => Ok(()),
+    }
+}
+
 /// Which of the two processes returns from [`clone_process`].
 pub(crate) enum Clone3 {
     /// The new one.

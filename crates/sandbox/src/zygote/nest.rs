@@ -6,7 +6,7 @@
 
 use crate::container::{self, Reach};
 use crate::packet;
-use crate::sys::{self, Clone3};
+use crate::sys::{self, Clone3, Pace};
 use crate::zygote::{Line, World};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -32,7 +32,13 @@ impl Nest {
     ) -> Result<Nest, Errno> {
         let (control, theirs) = packet::pair()?;
         match sys::clone_process(flags, None)? {
-            Clone3::Child => container::wait_and_enter(world, reach, &theirs, buffer),
+            Clone3::Child => {
+                // It is made while a command runs, and must not hold up who waits for that one's end.
+                if world.paces {
+                    let _ = sys::set_pace(0, Pace::Idle);
+                }
+                container::wait_and_enter(world, reach, &theirs, buffer)
+            }
             Clone3::Parent { pid, pidfd } => {
                 Ok(Nest { pid, pidfd, control, place: reach.place(), line: None })
             }
@@ -40,7 +46,15 @@ impl Nest {
     }
 
     /// Hands over a run. Who fails has died or is about to.
-    pub(super) fn hand_over(&self, packet: &[u8], descriptors: &[OwnedFd]) -> Result<(), Errno> {
+    pub(super) fn hand_over(
+        &self,
+        world: &World,
+        packet: &[u8],
+        descriptors: &[OwnedFd],
+    ) -> Result<(), Errno> {
+        if world.paces {
+            sys::set_pace(self.pid, Pace::Usual)?;
+        }
         let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
         packet::send(&self.control, packet, &descriptors)
     }

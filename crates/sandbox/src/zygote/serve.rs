@@ -181,7 +181,7 @@ impl Zygote<'_> {
         if usual && self.world.runtime.is_none() {
             self.wanted = true;
             if let Some(nest) = self.nest.take()
-                && nest.hand_over(&self.buffer[..length], &descriptors).is_ok()
+                && nest.hand_over(&self.world, &self.buffer[..length], &descriptors).is_ok()
             {
                 let Nest { pid, pidfd, control, place, line } = nest;
                 let (status, control) = (None, Some(control));

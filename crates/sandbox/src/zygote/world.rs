@@ -52,6 +52,8 @@ pub(crate) struct World {
     pub(crate) filter: Vec<FilterInstruction>,
     /// The capabilities that we have ourselves.
     pub(crate) held: CapabilitySet,
+    /// Whether we may make a process idle and usual again.
+    pub(crate) paces: bool,
     /// Those that programs of a container must not gain by being executed.
     pub(crate) unbound: Vec<CapabilitySet>,
 }
@@ -138,6 +140,7 @@ impl World {
             read_only,
             filter: seccomp::compile(),
             held: held.permitted,
+            paces: !borrows && held.effective.contains(CapabilitySet::SYS_NICE),
             unbound: bounded_capabilities(),
         })
     }

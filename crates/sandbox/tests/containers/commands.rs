@@ -23,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
         long_requests_arrive_whole,
         senseless_specifications_are_refused,
         many_commands_run_at_once,
+        containers_made_ahead_run_at_the_usual_pace,
     ]
 }
 
@@ -206,5 +207,13 @@ async fn many_commands_run_at_once(fixture: Arc<Fixture>) {
     }
     for task in tasks {
         task.await.unwrap();
+    }
+}
+
+/// Field 41 of `stat` is the policy by which the kernel schedules; the name before it has no space here.
+async fn containers_made_ahead_run_at_the_usual_pace(fixture: Arc<Fixture>) {
+    for _ in 0..20 {
+        let output = fixture.shell("cut -d ' ' -f 41 /proc/self/stat /proc/1/stat").await;
+        assert_eq!(output.stdout, "0\n0\n");
     }
 }
