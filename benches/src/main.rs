@@ -31,6 +31,7 @@ mod push;
 mod python;
 mod report;
 mod rootless;
+mod search;
 mod start;
 mod together;
 mod wide;
@@ -61,6 +62,7 @@ const QUESTIONS: &[Question] = &[
     Question { name: "memory", title: memory::TITLE, ask: memory::ask },
     Question { name: "python", title: python::TITLE, ask: python::ask },
     Question { name: "import", title: import::TITLE, ask: import::ask },
+    Question { name: "search", title: search::TITLE, ask: search::ask },
     Question { name: "display", title: display::TITLE, ask: display::ask },
     Question { name: "long-chain", title: long_chain::TITLE, ask: long_chain::ask },
     Question { name: "wide", title: wide::TITLE, ask: wide::ask },

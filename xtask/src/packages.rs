@@ -64,6 +64,7 @@ const BENCH: &[Need] = &[
     Need { package: "crun", present: || exists("crun") },
     Need { package: "runc", present: || exists("runc") },
     Need { package: "mmdebstrap", present: || exists("mmdebstrap") },
+    Need { package: "ripgrep", present: || exists("rg") },
 ];
 
 const ATTEMPTS: u32 = 4;

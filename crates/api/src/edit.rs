@@ -4,6 +4,7 @@
 //! depends on the tree below (an owner's name, a destination that may be a directory) is looked up
 //! when the edit is written.
 
+use crate::alteration::Alteration;
 use crate::directory::Directory;
 use crate::file::File;
 use crate::owner::{self, OwnerSpec};
@@ -59,6 +60,15 @@ pub(crate) enum Edit {
         /// Whose.
         owner: OwnerSpec,
     },
+    /// Makes the whole tree that of a directory, or some of it. The tree is empty before.
+    Take {
+        /// From.
+        source: Directory,
+        /// What of it.
+        filter: Filter,
+    },
+    /// Changes something in the tree.
+    Alter(Alteration),
     /// Removes files or a directory; patterns are allowed, what is missing is fine.
     Remove {
         /// Which.
@@ -90,6 +100,8 @@ enum Step {
     NewDirectory { path: String, mode: u32 },
     CopyFile { source: Source, name: String, path: String, mode: Option<u32> },
     CopyDirectory { source: Source, path: String, filter: Filter, mode: Option<u32> },
+    Take { source: Source, filter: Filter },
+    Alter(Alteration),
     Remove { paths: Vec<String>, directory: bool },
 }
 
@@ -121,6 +133,11 @@ impl Edit {
                 digest_mode(digest, *mode);
                 owner.digest_into(digest);
             }
+            Self::Take { source, filter } => {
+                digest.text("take").digest(&source.known_identity());
+                filter.digest_into(digest);
+            }
+            Self::Alter(alteration) => alteration.digest_into(digest),
             Self::Remove { paths, directory } => {
                 digest.text("remove").number(u64::from(*directory)).number(paths.len() as u64);
                 paths.iter().for_each(|path| {
@@ -134,7 +151,9 @@ impl Edit {
     pub(crate) fn nesting(&self) -> u32 {
         match self {
             Self::CopyFile { source, .. } => source.nesting_as_source(),
-            Self::CopyDirectory { source, .. } => source.nesting_as_source(),
+            Self::CopyDirectory { source, .. } | Self::Take { source, .. } => {
+                source.nesting_as_source()
+            }
             _ => 0,
         }
     }
@@ -143,15 +162,17 @@ impl Edit {
     pub(crate) fn source(&self) -> Option<&Tree> {
         match self {
             Self::CopyFile { source, .. } => Some(source.tree()),
-            Self::CopyDirectory { source, .. } => Some(source.tree()),
+            Self::CopyDirectory { source, .. } | Self::Take { source, .. } => Some(source.tree()),
             _ => None,
         }
     }
 
-    /// Where a directory is copied to, if this does that.
-    pub(crate) fn copied_directory(&self) -> Option<&str> {
+    /// What was done, if it may write many files, so that the result is worth keeping.
+    pub(crate) fn kept_as(&self) -> Option<String> {
         match self {
-            Self::CopyDirectory { path, .. } => Some(path),
+            Self::CopyDirectory { path, .. } => Some(format!("directory copied to {path}")),
+            Self::Take { .. } => Some("directory filtered".to_owned()),
+            Self::Alter(alteration) => alteration.kept_as(),
             _ => None,
         }
     }
@@ -178,6 +199,12 @@ impl Edit {
                 let (path, filter) = (path.clone(), filter.clone());
                 (Step::CopyDirectory { source, path, filter, mode: *mode }, owner.clone())
             }
+            Self::Take { source, filter } => {
+                let snapshot = source.snapshot(services).await?;
+                let source = Source::new(services, &snapshot, source.path());
+                (Step::Take { source, filter: filter.clone() }, OwnerSpec::Source)
+            }
+            Self::Alter(alteration) => (Step::Alter(alteration.clone()), alteration.owner()),
             Self::Remove { paths, directory } => {
                 (Step::Remove { paths: paths.clone(), directory: *directory }, OwnerSpec::Root)
             }
@@ -231,16 +258,13 @@ impl Prepared {
                 editor.copy_file((&source.view, &source.path), path, &options)?;
             }
             Step::CopyDirectory { source, path, filter, mode } => {
-                let options = CopyOptions {
-                    mode: *mode,
-                    owner,
-                    include: filter.include.clone(),
-                    exclude: filter.exclude.clone(),
-                    gitignore: filter.gitignore,
-                    name: None,
-                };
+                let options = CopyOptions { mode: *mode, owner, ..filter.options() };
                 editor.copy_tree((&source.view, &source.path), path, &options)?;
             }
+            Step::Take { source, filter } => {
+                editor.take((&source.view, &source.path), &filter.options())?;
+            }
+            Step::Alter(alteration) => alteration.apply(editor, owner.unwrap_or_default())?,
             Step::Remove { paths, directory } => {
                 let kind = if *directory { Remove::Directory } else { Remove::File };
                 paths.iter().try_for_each(|path| editor.remove(path, kind))?;
@@ -257,6 +281,16 @@ impl Source {
 }
 
 impl Filter {
+    /// A copy of what it chooses, otherwise unchanged.
+    fn options(&self) -> CopyOptions {
+        CopyOptions {
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            gitignore: self.gitignore,
+            ..CopyOptions::default()
+        }
+    }
+
     fn digest_into(&self, digest: &mut DigestBuilder) {
         for patterns in [&self.include, &self.exclude] {
             digest.number(patterns.len() as u64);

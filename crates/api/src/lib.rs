@@ -6,8 +6,11 @@
 //! environment: both reach it through those two.
 
 mod address;
+mod alteration;
 mod cache_volume;
+mod compat;
 mod container;
+mod content_digest;
 pub mod debian;
 mod directory;
 mod edit;
@@ -29,13 +32,18 @@ mod owner;
 mod paths;
 mod platform;
 mod query;
+mod replacement;
 mod scalars;
 mod schema_tool;
+mod search;
 mod secret;
 mod service;
 mod services;
 mod socket;
+mod stat;
+mod stop;
 mod surroundings;
+mod times;
 mod tree;
 
 pub use cache_volume::Turns;
@@ -57,6 +65,8 @@ pub fn install(builder: &mut graph::Builder) {
     container::install(builder);
     directory::install(builder);
     file::install(builder);
+    stat::install(builder);
+    search::install(builder);
     host::install(builder);
     cache_volume::install(builder);
     secret::install(builder);

@@ -1,17 +1,22 @@
 //! Looking at one path of a snapshot, with errors that name the path as the caller typed it.
 
 use protocol::Error;
-use store::{Metadata, View, ViewError};
+use store::{Entry, Metadata, View, ViewError};
 
 /// Most of a path that a message shows: a hostile one may be megabytes long.
 const SHOWN: usize = 200;
 
-/// The error, about the path as it was typed.
-pub(crate) fn typed(error: ViewError, path: &str) -> Error {
-    let path = match path.len() {
+/// The path as it can stand in a message.
+pub(crate) fn shown(path: &str) -> String {
+    match path.len() {
         0..=SHOWN => path.to_owned(),
         _ => format!("{}...", &path[..path.floor_char_boundary(SHOWN)]),
-    };
+    }
+}
+
+/// The error, about the path as it was typed.
+pub(crate) fn typed(error: ViewError, path: &str) -> Error {
+    let path = shown(path);
     let error = match error {
         ViewError::NotFound(_) => ViewError::NotFound(path),
         ViewError::NotADirectory(_) => ViewError::NotADirectory(path),
@@ -20,6 +25,12 @@ pub(crate) fn typed(error: ViewError, path: &str) -> Error {
         other => other,
     };
     store::Error::from(error).into()
+}
+
+/// The name of an entry, with a slash behind that of a directory where callers expect it.
+pub(crate) fn marked(entry: &Entry, marks_directories: bool) -> String {
+    let slash = if marks_directories && entry.metadata.is_directory() { "/" } else { "" };
+    format!("{}{slash}", entry.name)
 }
 
 /// What a regular file is on disk.

@@ -2,8 +2,8 @@
 //!
 //! A tree has an identity, known at once, and a snapshot, made when somebody needs the bytes. File
 //! operations stack up as [`Edit`]s and are written together, in one layer, when the first reader or
-//! exec comes; an exec that is a cache hit never writes them at all. Where a directory was copied, which may have
-//! many files, what was written is remembered beyond the session.
+//! exec comes; an exec that is a cache hit never writes them at all. Where that may be many files, because a directory
+//! was copied or changed hands, what was written is remembered beyond the session.
 //!
 //! Chains of edits are walked in loops, never by recursion: pipelines of many thousand steps are
 //! ordinary. Sources of copies nest by recursion, so they are settled before they nest deep.
@@ -104,8 +104,8 @@ impl Tree {
     pub(crate) async fn snapshot(&self, services: &Services) -> Result<Snapshot, Error> {
         let write = || async {
             let (base, edits) = self.unwritten();
-            let copies = edits.iter().find_map(|edit| edit.copied_directory());
-            if copies.is_some()
+            let kept_as = edits.iter().find_map(|edit| edit.kept_as());
+            if kept_as.is_some()
                 && let Some(known) = self.remembered(services)
             {
                 return Ok(known);
@@ -118,8 +118,8 @@ impl Tree {
             let store = services.store.clone();
             let write = move || Prepared::apply_all(&prepared, base, &store);
             let snapshot = services.blocking(write).await?;
-            if let Some(path) = copies {
-                self.remember(&snapshot, path, services)?;
+            if let Some(label) = kept_as {
+                self.remember(&snapshot, label, services)?;
             }
             Ok(snapshot)
         };
@@ -137,11 +137,15 @@ impl Tree {
         services.store.pin(&snapshot)
     }
 
-    fn remember(&self, written: &Snapshot, path: &str, services: &Services) -> Result<(), Error> {
+    fn remember(
+        &self,
+        written: &Snapshot,
+        label: String,
+        services: &Services,
+    ) -> Result<(), Error> {
         let value = postcard::to_stdvec(written)
             .map_err(|error| Error::internal(format!("cannot encode a tree: {error}")))?;
         let needs = Needs::new().snapshot(written).encode();
-        let label = format!("directory copied to {path}");
         services.store.put_action(self.key(), Remembered { value, kind: "copy", label, needs });
         Ok(())
     }

@@ -49,15 +49,20 @@ impl Ignores {
 
     /// Whether an entry is ignored. A directory that is must not be entered.
     pub fn ignores(&self, path: &[u8], directory: bool) -> bool {
+        self.says(path, directory) == Some(true)
+    }
+
+    /// Whether an entry is ignored, if any rule says something about it.
+    pub fn says(&self, path: &[u8], directory: bool) -> Option<bool> {
         let mut next = &self.0;
         while let Some(link) = next {
             match link.matched(path, directory) {
-                Match::Ignore(()) => return true,
-                Match::Whitelist(()) => return false,
+                Match::Ignore(()) => return Some(true),
+                Match::Whitelist(()) => return Some(false),
                 Match::None => next = &link.above.0,
             }
         }
-        false
+        None
     }
 
     fn with(&self, base: Base, text: &str) -> Self {

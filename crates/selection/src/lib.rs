@@ -5,9 +5,11 @@
 //! names. Nothing here opens a file: whoever walks a tree reads its `.gitignore` files and passes
 //! their text.
 
+mod globs;
 mod ignores;
 mod pattern;
 
+pub use globs::Globs;
 pub use ignores::Ignores;
 pub use pattern::{BadPattern, Glob, clean, is_glob};
 

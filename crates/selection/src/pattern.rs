@@ -31,6 +31,13 @@ pub enum BadPattern {
     },
 }
 
+impl BadPattern {
+    /// Why a text is no pattern. Some reasons quote the whole pattern, so both are cut.
+    pub(crate) fn new(pattern: &str, reason: &str) -> Self {
+        Self::NoGlob { pattern: shortened(pattern), reason: shortened(reason) }
+    }
+}
+
 /// One glob that matches whole relative paths.
 #[derive(Debug)]
 pub struct Glob(GlobSet);
@@ -38,19 +45,21 @@ pub struct Glob(GlobSet);
 impl Glob {
     /// Reads a glob.
     pub fn new(text: &str) -> Result<Self, BadPattern> {
-        if text.len() > MAX_BYTES {
-            return Err(BadPattern::TooLong(text.len()));
-        }
-        let refused = |error: globset::Error| BadPattern::NoGlob {
-            pattern: shortened(text),
-            // Some reasons quote the whole pattern.
-            reason: shortened(&error.kind().to_string()),
-        };
         // Braces would be alternatives to the library.
-        let escaped = text.replace('{', "[{]").replace('}', "[}]");
-        let mut builder = GlobBuilder::new(&escaped);
-        let glob = builder.literal_separator(true).backslash_escape(true).build();
-        let glob = glob.map_err(refused)?;
+        Self::build(text, &text.replace('{', "[{]").replace('}', "[}]"))
+    }
+
+    /// Reads a glob in which `{a,b}` stands for either.
+    pub fn with_alternatives(text: &str) -> Result<Self, BadPattern> {
+        Self::build(text, text)
+    }
+
+    fn build(text: &str, escaped: &str) -> Result<Self, BadPattern> {
+        check_length(text)?;
+        let refused = |error: globset::Error| BadPattern::new(text, &error.kind().to_string());
+        let mut builder = GlobBuilder::new(escaped);
+        builder.literal_separator(true).backslash_escape(true).empty_alternates(true);
+        let glob = builder.build().map_err(refused)?;
         // A set of one: making a set answers with an error where a pattern is too much for the
         // library, making a single matcher would panic.
         GlobSetBuilder::new().add(glob).build().map(Self).map_err(refused)
@@ -59,6 +68,14 @@ impl Glob {
     /// Whether it matches a path.
     pub fn is_match(&self, path: &[u8]) -> bool {
         self.0.is_match(OsStr::from_bytes(path))
+    }
+}
+
+/// Refuses a pattern that is longer than anything it could match.
+pub(crate) fn check_length(text: &str) -> Result<(), BadPattern> {
+    match text.len() {
+        0..=MAX_BYTES => Ok(()),
+        long => Err(BadPattern::TooLong(long)),
     }
 }
 

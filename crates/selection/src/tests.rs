@@ -129,3 +129,28 @@ fn the_nearest_ignore_file_decides() {
         assert_eq!(rules.ignores(path.as_bytes(), directory), expected, "{path}");
     }
 }
+
+#[test]
+fn globs_with_alternatives() {
+    let matches =
+        |glob: &str, path: &str| Glob::with_alternatives(glob).unwrap().is_match(path.as_bytes());
+    for (glob, path, expected) in [
+        ("*.{rs,toml}", "a.toml", true),
+        ("*.{rs,toml}", "a.lock", false),
+        ("{a,b/c}/*", "b/c/x", true),
+        ("a{,b}", "a", true),
+        ("**/*.rs", "a.rs", true),
+        ("**/*.rs", "x/y/a.rs", true),
+        ("**", "x/y", true),
+        ("a/**", "a/b/c", true),
+        ("a/**", "a", false),
+        ("[a-c]?", "bx", true),
+        ("[!a-c]?", "bx", false),
+        ("*", ".hidden", true),
+        ("*", "a/b", false),
+        ("\\{a\\}", "{a}", true),
+    ] {
+        assert_eq!(matches(glob, path), expected, "{glob} {path}");
+    }
+    assert!(Glob::with_alternatives("{a").is_err());
+}

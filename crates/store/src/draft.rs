@@ -20,7 +20,7 @@ use rustix::fs::{
     unlinkat, utimensat,
 };
 use rustix::io::Errno;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -51,6 +51,8 @@ pub(crate) struct Draft {
     removed: u64,
     /// Digests of files that whoever wrote them knows.
     sums: Sums,
+    /// Inodes of other layers that have a name here.
+    claimed: HashSet<u64>,
 }
 
 impl WorkDir {
@@ -93,8 +95,8 @@ impl Draft {
         let state = Arc::clone(&work.state);
         let times = HashMap::new();
         let (last, entries, removed) = (None, 0, 0);
-        let sums = Sums::default();
-        let mut draft = Self { state, work, root, times, last, entries, removed, sums };
+        let (sums, claimed) = (Sums::default(), HashSet::new());
+        let mut draft = Self { state, work, root, times, last, entries, removed, sums, claimed };
         // The process's mask may have taken bits away.
         draft.set_mode(b"", 0o755)?;
         Ok(draft)
@@ -108,6 +110,11 @@ impl Draft {
     /// Entries made so far.
     pub(crate) fn entries(&self) -> u64 {
         self.entries
+    }
+
+    /// Notes that an inode of another layer gets a name here, and says whether that is its first.
+    pub(crate) fn claim(&mut self, inode: u64) -> bool {
+        self.claimed.insert(inode)
     }
 
     /// Notes the digest of a file's bytes.
@@ -170,6 +177,14 @@ impl Draft {
         made.map_err(|errno| failed("create", path, errno))?;
         self.entries += 1;
         Ok(())
+    }
+
+    /// Sets both times of an entry. A directory gets the time of its last change at the end anyway.
+    pub(crate) fn set_both_times(&mut self, path: &[u8], time: Timestamp) -> Result<(), Error> {
+        let (directory, name) = self.parent(path)?;
+        let both = Timestamps { last_access: timespec(time), last_modification: timespec(time) };
+        let set = utimensat(directory, name, &both, AtFlags::SYMLINK_NOFOLLOW);
+        set.map_err(|errno| failed("write", path, errno))
     }
 
     /// Makes a device, a pipe or a socket.
@@ -372,6 +387,10 @@ fn set_time_at(directory: &OwnedFd, name: &[u8], time: Timestamp) -> Result<(), 
 pub(crate) fn timestamps(time: Timestamp) -> Timestamps {
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        last_modification: Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds.into() },
+        last_modification: timespec(time),
     }
+}
+
+fn timespec(time: Timestamp) -> Timespec {
+    Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds.into() }
 }

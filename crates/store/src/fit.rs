@@ -167,7 +167,7 @@ impl LayerBuilder {
             // A later entry of the same name.
             return Ok(());
         }
-        Duplicator::new(tree).link(&mut self.top.draft, &node, &place)
+        Duplicator::new(tree).name_again(&mut self.top.draft, &node, &place)
     }
 }
 

@@ -61,6 +61,7 @@ mod sys;
 mod top;
 mod trash;
 mod view;
+mod visit;
 mod volume;
 
 pub use blob::{BlobId, BlobWriter, ParseBlobIdError};
@@ -84,4 +85,5 @@ pub use space::{CacheEntry, Collected, Full, Limits, RunWatch};
 pub use store::{Remembered, Store, TemporaryDir};
 pub use stub::{Laid, Make, Target, TargetKind};
 pub use view::{Entry, Found, View, ViewError, Walk};
+pub use visit::{FileVisitor, Visit, VisitedFile};
 pub use volume::Volume;

@@ -1,6 +1,7 @@
 //! The store through its face, with real overlay mounts. Needs root.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
 
+mod altering;
 mod chain;
 mod damage;
 mod editing;
@@ -13,6 +14,7 @@ mod persistence;
 mod scratches;
 mod space;
 mod user_namespace;
+mod visiting;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -327,3 +327,62 @@ fn bytes_that_have_changed_do_not_go_out() {
         assert_eq!(again.kind(), protocol::ErrorKind::Lost, "{damage}: {again}");
     }
 }
+
+/// Whether two files on the host are one.
+fn is_one(folder: &Path, one: &str, other: &str) -> bool {
+    let inode = |name: &str| fs::metadata(folder.join(name)).unwrap().ino();
+    inode(one) == inode(other)
+}
+
+/// Both ways out: written straight, and as parts.
+fn second_names(store: &Store, snapshot: &Snapshot) -> Vec<(String, String)> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let mut names = vec![];
+    let outlet = store.outlet(snapshot, "").unwrap();
+    let mut note = |part: Part| {
+        if let Part::HardLink { path, first } = part {
+            names.push((text(&path), text(&first)));
+        }
+        true
+    };
+    outlet.parts(&mut note).unwrap();
+    names
+}
+
+#[test]
+fn copies_are_files_of_their_own_and_hard_links_stay() {
+    let (_folder, store) = new_store();
+    let mut layer = store.new_layer().unwrap();
+    layer.file("f", &meta(0o644), &mut &b"one"[..]).unwrap();
+    layer.hard_link("f", "same").unwrap();
+    let source = Snapshot::empty().push(layer.commit().unwrap());
+    let view = store.view(&source);
+    let options = store::CopyOptions::default();
+    // In one layer, in two, and with both copied at once.
+    let mut editor = store.edit(&Snapshot::empty()).unwrap();
+    editor.copy_file((&view, "f"), "a", &options).unwrap();
+    editor.copy_file((&view, "f"), "b", &options).unwrap();
+    editor.copy_tree((&view, ""), "both", &options).unwrap();
+    let first = editor.commit().unwrap();
+    let mut editor = store.edit(&first).unwrap();
+    editor.copy_file((&view, "f"), "c", &options).unwrap();
+    editor.copy_tree((&view, ""), "again", &options).unwrap();
+    let tree = editor.commit().unwrap();
+    let merged = Snapshot::empty().push(store.merge(tree.layers()).unwrap());
+    let twice = Snapshot::empty().push(store.merge(merged.layers()).unwrap());
+    for tree in [tree, merged, twice] {
+        let folder = tempfile::tempdir().unwrap();
+        write_out(&store, &tree, destination(folder.path(), false)).unwrap();
+        let files = ["a", "b", "c", "both/f", "again/f"];
+        for (index, one) in files.iter().enumerate() {
+            for other in &files[index + 1..] {
+                assert!(!is_one(folder.path(), one, other), "{one} and {other} of {tree:?}");
+            }
+        }
+        assert!(is_one(folder.path(), "both/f", "both/same"), "{tree:?}");
+        assert!(is_one(folder.path(), "again/f", "again/same"), "{tree:?}");
+        let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+        let expected = [pair("again/same", "again/f"), pair("both/same", "both/f")];
+        assert_eq!(second_names(&store, &tree), expected, "{tree:?}");
+    }
+}

@@ -147,3 +147,17 @@ fn what_is_no_file_does_not_hang_an_import() {
     let reply = session.send(r#"{ host { file(path: "tree/fifo") { contents } } }"#).json();
     assert!(reply["errors"].is_array(), "{reply}");
 }
+
+#[test]
+fn the_way_up_from_the_working_directory() {
+    let state = State::new();
+    state.file("here.txt", "");
+    std::fs::write(state.workdir().parent().unwrap().join("above.txt"), "").unwrap();
+    let session = Session::start(&state);
+    let up = |name: &str| session.leaf(&format!(r#"{{ host {{ findUp(name: "{name}") }} }}"#));
+    assert_eq!(up("here.txt"), "here.txt");
+    assert_eq!(up("above.txt"), "../above.txt");
+    assert_eq!(up("no-such-name-anywhere"), json!(null));
+    let said = session.error(r#"{ host { findUp(name: "a/b") } }"#);
+    assert!(said.contains("`a/b` is not one file name"), "{said}");
+}

@@ -1,5 +1,6 @@
 //! `ci-tool core`: functions of the API as words and flags.
 
+mod alter;
 mod cache_volume;
 mod container;
 mod directory;
@@ -17,6 +18,8 @@ mod image;
 pub(crate) mod image_files;
 mod image_logins;
 mod json_value;
+mod look;
 mod mounts;
 mod output;
+mod search;
 mod variables;

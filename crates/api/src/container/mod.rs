@@ -10,6 +10,7 @@ mod exec;
 mod failure;
 mod files;
 mod from;
+mod look;
 mod mounts;
 mod outcome;
 mod ports;
@@ -145,6 +146,7 @@ pub(crate) fn install(builder: &mut Builder) {
     exec::install(builder);
     files::install(builder);
     from::install(builder);
+    look::install(builder);
     mounts::install(builder);
     ports::install(builder);
     publish::install(builder);
@@ -158,12 +160,17 @@ pub(crate) fn install(builder: &mut Builder) {
 impl Container {
     /// Whether something that it is made of was found missing or damaged.
     fn is_lost(&self, services: &Services) -> bool {
+        self.trees().any(|tree| tree.is_lost(services))
+            || self.last.as_ref().is_some_and(|outcome| outcome.is_lost(&services.store))
+    }
+
+    /// The root file system and everything mounted that belongs to the value.
+    fn trees(&self) -> impl Iterator<Item = &Tree> {
         let mounts = self.mounts.iter().filter_map(|mount| match &mount.source {
             MountSource::Directory(tree) | MountSource::File { tree, .. } => Some(tree),
             _ => None,
         });
-        mounts.chain([&self.rootfs]).any(|tree| tree.is_lost(services))
-            || self.last.as_ref().is_some_and(|outcome| outcome.is_lost(&services.store))
+        mounts.chain([&self.rootfs])
     }
 
     /// An empty container for a platform.

@@ -101,7 +101,9 @@ impl Op for Sync {
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<OwnId, Error> {
         let services = cx.get::<Services>()?;
-        container.rootfs.snapshot(services).await?;
+        for tree in container.trees() {
+            tree.snapshot(services).await?;
+        }
         Ok(OwnId)
     }
 }

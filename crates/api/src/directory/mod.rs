@@ -1,7 +1,10 @@
 //! `Directory`: a tree, or a directory somewhere in one.
 
+mod alter;
 mod export;
+mod look;
 mod read;
+mod search;
 mod terminal;
 mod write;
 
@@ -34,7 +37,10 @@ impl Object for Directory {
 /// Adds the fields of `Directory`.
 pub(crate) fn install(builder: &mut Builder) {
     read::install(builder);
+    look::install(builder);
+    search::install(builder);
     write::install(builder);
+    alter::install(builder);
     export::install(builder);
     terminal::install(builder);
 }

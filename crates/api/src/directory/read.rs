@@ -2,9 +2,8 @@
 
 use super::Directory;
 use crate::file::File;
-use crate::looks;
-use crate::paths;
 use crate::services::Services;
+use crate::{compat, looks, paths};
 use graph::{Args, Builder, Context, Op, OwnId};
 use protocol::Error;
 
@@ -35,16 +34,12 @@ impl Op for Entries {
         let asked = self.path.clone().unwrap_or_default();
         let path = directory.child(&asked);
         let typed = if asked.is_empty() { path.clone() } else { asked };
-        let store = services.store.clone();
+        let (store, marks) = (services.store.clone(), compat::marks_directories(cx));
         services
             .blocking(move || {
                 let view = store.view(&snapshot);
                 let entries = view.read_dir(&path).map_err(|error| looks::typed(error, &typed))?;
-                let name = |entry: store::Entry| {
-                    let slash = if entry.metadata.is_directory() { "/" } else { "" };
-                    format!("{}{slash}", entry.name)
-                };
-                Ok::<_, Error>(entries.into_iter().map(name).collect())
+                Ok::<_, Error>(entries.iter().map(|entry| looks::marked(entry, marks)).collect())
             })
             .await
     }
@@ -101,7 +96,11 @@ impl Op for Name {
     async fn run(&self, directory: &Directory, cx: &Context) -> Result<String, Error> {
         directory.subtree(cx.get::<Services>()?).await?;
         let tidy = paths::absolute("/", &directory.path);
-        Ok(format!("{}/", paths::name(&tidy)))
+        match paths::name(&tidy) {
+            "" => Ok("/".to_owned()),
+            name if compat::marks_directories(cx) => Ok(format!("{name}/")),
+            name => Ok(name.to_owned()),
+        }
     }
 }
 

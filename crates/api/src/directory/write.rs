@@ -236,7 +236,7 @@ impl Op for WithoutDirectory {
 }
 
 impl Directory {
-    async fn edited(&self, edit: Edit, cx: &Context) -> Result<Self, Error> {
+    pub(super) async fn edited(&self, edit: Edit, cx: &Context) -> Result<Self, Error> {
         let tree = self.tree.edited(edit, cx.get::<Services>()?).await?;
         Ok(Self { tree, ..self.clone() })
     }

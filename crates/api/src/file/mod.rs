@@ -1,8 +1,11 @@
 //! `File`: one file in a tree.
 
+mod alter;
 mod convert;
 mod export;
+mod look;
 mod read;
+mod search;
 
 use crate::looks;
 use crate::paths;
@@ -38,6 +41,9 @@ impl Object for File {
 pub(crate) fn install(builder: &mut Builder) {
     read::install(builder);
     convert::install(builder);
+    look::install(builder);
+    search::install(builder);
+    alter::install(builder);
     export::install(builder);
 }
 

@@ -1,7 +1,7 @@
 //! Copying files and trees into an edited tree.
 //!
 //! An entry whose mode and owner stay the same is a hard link to the inode in the source's layer:
-//! no bytes move. Otherwise bytes are copied, and names that shared an inode share one again.
+//! no bytes move. Otherwise bytes are copied, and names of one file are names of one copy.
 
 use super::filter::Filter;
 use super::{CopyOptions, Editor, PARENT_MODE};
@@ -11,8 +11,8 @@ use crate::duplicate::Duplicator;
 use crate::metadata::{Kind, Meta, Owner};
 use crate::top::Top;
 use crate::view::{Last, Located, Node, Tree, View, ViewError, join, parent, shorten};
+use rustix::fs::OFlags;
 use selection::Verdict;
-use std::collections::HashMap;
 use std::vec;
 
 /// Whether a copy may share inodes with its source.
@@ -79,6 +79,24 @@ pub(super) fn tree(
     copier.run(top, &source, target, Filter::new(options)?)
 }
 
+/// `Editor::take`.
+pub(super) fn root(
+    editor: &mut Editor,
+    (view, path): (&View, &str),
+    options: &CopyOptions,
+) -> Result<(), Error> {
+    let source = view.tree.find_directory(path)?;
+    let top = &mut editor.top;
+    let copier = Copier::new(&view.tree, options, Sharing::Links);
+    top.draft.set_directory(b"", &copier.meta(&source))?;
+    if !source.parts.is_empty() {
+        let open = view.tree.open(&source, OFlags::RDONLY | OFlags::DIRECTORY);
+        let open = open.map_err(|errno| failed("read", &source.path, errno))?;
+        top.draft.copy_attributes(&open, b"")?;
+    }
+    copier.run(top, &source, Target::Fresh(vec![]), Filter::new(options)?)
+}
+
 /// Copies the whole of a tree into an empty draft, sharing nothing with it.
 pub(crate) fn copy_all(top: &mut Top, source: &Tree, owner: Option<Owner>) -> Result<(), Error> {
     let options = CopyOptions { owner, ..CopyOptions::default() };
@@ -111,14 +129,12 @@ struct Copier<'a> {
     entries: Duplicator<'a>,
     /// Length of what comes before paths relative to the top of the copy.
     skipped: usize,
-    /// Where an inode of the source that has several names was copied to.
-    copied: HashMap<u64, Vec<u8>>,
 }
 
 impl<'a> Copier<'a> {
     fn new(source: &'a Tree, options: &'a CopyOptions, sharing: Sharing) -> Self {
         let entries = Duplicator::new(source);
-        Self { source, options, sharing, entries, skipped: 0, copied: HashMap::new() }
+        Self { source, options, sharing, entries, skipped: 0 }
     }
 
     fn run(
@@ -220,14 +236,6 @@ impl<'a> Copier<'a> {
         let meta = self.meta(entry);
         if self.sharing == Sharing::Links && meta == entry.metadata.meta() {
             return self.entries.link(&mut top.draft, entry, place);
-        }
-        if entry.metadata.links > 1 {
-            if let Some(first) = self.copied.get(&entry.metadata.inode)
-                && top.draft.link_own(first, place)?.is_ok()
-            {
-                return Ok(());
-            }
-            self.copied.insert(entry.metadata.inode, place.to_vec());
         }
         self.entries.copy(&mut top.draft, entry, place, &meta)
     }

@@ -5,6 +5,7 @@
 //! base is never touched. Nothing is in the store before `commit`, and an editor that is dropped
 //! leaves nothing.
 
+mod alter;
 mod copy;
 mod filter;
 mod remove;
@@ -18,6 +19,7 @@ use crate::store::Store;
 use crate::top::Top;
 use crate::view::{Last, Located, ViewError, join, shorten};
 use crate::{Error, View};
+use std::fs::File;
 use std::io::Write;
 
 /// Mode of directories that are made on the way to something.
@@ -28,6 +30,8 @@ pub struct Editor {
     store: Store,
     base: Snapshot,
     top: Top,
+    /// Whether the root itself was changed, which no entry of the layer shows.
+    root_changed: bool,
 }
 
 /// How a copy is made. The default takes everything and keeps mode and owner.
@@ -61,7 +65,7 @@ impl Editor {
         store.0.require(base.layers())?;
         let draft = Draft::new(&store.0.state)?;
         let top = Top::new(store.0.tree(base), draft)?;
-        Ok(Self { store, base: base.clone(), top })
+        Ok(Self { store, base: base.clone(), top, root_changed: false })
     }
 
     /// Writes a file. Missing parents are made with mode 0755 and the same owner; a file that is
@@ -132,6 +136,40 @@ impl Editor {
         copy::tree(self, source, destination, options)
     }
 
+    /// Makes the tree, which must be empty, that of a directory: what of it the options choose, and what
+    /// the directory itself is.
+    pub fn take(&mut self, source: (&View, &str), options: &CopyOptions) -> Result<(), Error> {
+        self.root_changed = true;
+        copy::root(self, source, options)
+    }
+
+    /// Gives what is at a path, and everything below, to an owner. As ever when a file changes hands, it
+    /// loses its set-user and set-group bits and its capabilities.
+    pub fn chown(&mut self, path: &str, owner: Owner) -> Result<(), Error> {
+        alter::chown(self, path, owner)
+    }
+
+    /// Sets the time of the last change, and of the last access, of everything below a directory.
+    pub fn set_times_below(&mut self, path: &str, time: Timestamp) -> Result<(), Error> {
+        alter::set_times_below(self, path, time)
+    }
+
+    /// The same of one file.
+    pub fn set_times(&mut self, path: &str, time: Timestamp) -> Result<(), Error> {
+        alter::set_times(self, path, time)
+    }
+
+    /// Opens a regular file as it is now.
+    pub fn open(&self, path: &str) -> Result<File, Error> {
+        alter::open(self, path)
+    }
+
+    /// Replaces the contents of a file; its mode, owner and attributes stay.
+    pub fn rewrite(&mut self, path: &str, contents: &[u8]) -> Result<(), Error> {
+        self.store.admit(contents.len() as u64)?;
+        alter::rewrite(self, path, contents)
+    }
+
     /// Removes what is at a path, or everything that a glob matches. The last name is not followed;
     /// what is missing is fine.
     pub fn remove(&mut self, path_or_glob: &str, kind: Remove) -> Result<(), Error> {
@@ -141,7 +179,7 @@ impl Editor {
     /// The edited tree as a snapshot; the base itself if nothing was changed.
     pub fn commit(self) -> Result<Snapshot, Error> {
         let entries = self.top.draft.entries();
-        if entries == 0 {
+        if entries == 0 && !self.root_changed {
             return Ok(self.base);
         }
         let layer = self.top.draft.finish()?;

@@ -111,17 +111,20 @@ impl Outlet {
     }
 }
 
-/// First names of inodes that have several.
+/// First names of files that have several, by the place and inode that they share. Inodes that two
+/// places share are the store's way to save room, and two files of the tree.
 #[derive(Default)]
-struct FirstNames(HashMap<u64, Box<[u8]>>);
+struct FirstNames(HashMap<(usize, u64), Box<[u8]>>);
 
 impl FirstNames {
-    /// The name that the inode of this entry was met under before, if it was.
-    fn of(&mut self, metadata: &Metadata, path: &[u8]) -> Option<&[u8]> {
+    /// The name that this file was met under before, if it was.
+    fn of(&mut self, node: &Node, path: &[u8]) -> Option<&[u8]> {
+        let metadata = &node.metadata;
         if metadata.links < 2 || metadata.kind != Kind::File {
             return None;
         }
-        match self.0.entry(metadata.inode) {
+        let place = node.parts.first().copied().unwrap_or_default();
+        match self.0.entry((place, metadata.inode)) {
             std::collections::hash_map::Entry::Vacant(slot) => {
                 slot.insert(path.into());
                 None

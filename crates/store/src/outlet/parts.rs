@@ -70,7 +70,7 @@ impl Outlet {
                 Ok(Part::Symlink { path, meta, target })
             }
             Kind::File => {
-                if let Some(first) = names.of(&node.metadata, &path) {
+                if let Some(first) = names.of(node, &path) {
                     return Ok(Part::HardLink { path, first: first.to_vec() });
                 }
                 let file = self.tree.open(node, OFlags::RDONLY | OFlags::NONBLOCK);

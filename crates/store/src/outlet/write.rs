@@ -200,7 +200,7 @@ impl<'a> Writer<'a> {
             let (path, meta) = (self.outlet.below(node), meta(&node.metadata));
             match node.metadata.kind {
                 Kind::File => {
-                    if let Some(first) = lock(&self.first_names).of(&node.metadata, path) {
+                    if let Some(first) = lock(&self.first_names).of(node, path) {
                         lock(&self.links).push((path.to_vec(), first.to_vec()));
                         continue;
                     }

@@ -5,6 +5,7 @@
 //! cached, so a view is as cheap to make as to drop. It never writes.
 
 mod error;
+mod glob;
 mod resolve;
 mod tree;
 
@@ -72,6 +73,11 @@ impl View {
     /// A view of a tree that has no layers.
     pub(crate) fn of_nothing(tree: Tree) -> Self {
         Self { tree, inspector: None }
+    }
+
+    /// Who knows what the layers of the tree are to be.
+    pub(crate) fn inspector(&self) -> Option<&Arc<Inspector>> {
+        self.inspector.as_ref()
     }
 
     /// Finds what a path leads to. Links are followed inside the tree; the last name only if asked.

@@ -1,0 +1,40 @@
+//! Looking for a pattern in files, with ripgrep's own libraries.
+//!
+//! The store hands over files of a tree on several threads, in no order; [`found::Kept`] puts what was
+//! found into the order of paths and says, once there is enough, which files need no look any more. So the
+//! answer is the same every time, with a limit too.
+
+mod found;
+mod pattern;
+mod result;
+mod run;
+
+pub(crate) use pattern::Pattern;
+pub(crate) use result::SearchResult;
+pub(crate) use run::{in_directory, in_file};
+
+use graph::Builder;
+use protocol::Error;
+
+/// Adds the fields of what a search finds.
+pub(crate) fn install(builder: &mut Builder) {
+    result::install(builder);
+}
+
+/// What is looked for and how much of it is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Search {
+    /// What matches.
+    pub(crate) pattern: Pattern,
+    /// Whether only the files are told, not the lines.
+    pub(crate) files_only: bool,
+    /// Most results.
+    pub(crate) limit: Option<usize>,
+}
+
+/// Reads the `limit` of a search.
+pub(crate) fn limit(given: Option<i64>) -> Result<Option<usize>, Error> {
+    let Some(given) = given else { return Ok(None) };
+    let read = usize::try_from(given).ok().filter(|limit| *limit > 0);
+    read.map(Some).ok_or_else(|| Error::user("limit must be at least 1"))
+}
