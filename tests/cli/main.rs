@@ -34,8 +34,9 @@ mod graph;
 // Sessions inside containers.
 mod nested;
 
-// What a host lends to containers.
+// What a host lends to containers, and what containers lend to each other.
 mod secrets;
+mod services;
 mod sockets;
 mod terminal;
 

@@ -52,6 +52,7 @@ pub use directory::Directory;
 pub use engine::Connected;
 pub use file::File;
 pub use http::{Downloads, Web};
+pub use service::RunningServices;
 pub use services::{Observable, Services, Slots};
 pub use surroundings::{BUNDLE, Certificates, Surroundings};
 
@@ -70,6 +71,7 @@ pub fn install(builder: &mut graph::Builder) {
     host::install(builder);
     cache_volume::install(builder);
     secret::install(builder);
+    service::install(builder);
     socket::install(builder);
     address::install(builder);
     engine::install(builder);

@@ -18,6 +18,7 @@ pub(crate) fn images(config: &Engine) -> Result<Images, Error> {
             protocol: registry.http.then_some(Protocol::Http),
             insecure: registry.insecure,
             ca: ca.map(Into::into),
+            address: None,
         };
         settings.hosts.insert(name.clone(), host);
         if let (Some(username), Some(file)) = (&registry.username, &registry.password_file) {

@@ -77,9 +77,12 @@ impl Registries {
         let registry = reference::canonical_registry(registry).to_owned();
         let mut changed =
             self.changed(|settings| change(settings.hosts.entry(registry).or_default()));
-        // How hosts speak was found out under other rules.
+        // How hosts speak was found out under other rules, and whoever is elsewhere is so for a while.
         if let Some(inner) = Arc::get_mut(&mut changed.inner) {
             inner.endpoints = Arc::default();
+            if inner.settings.hosts.values().any(|host| host.address.is_some()) {
+                inner.clients = Arc::default();
+            }
         }
         changed
     }

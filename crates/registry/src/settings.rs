@@ -3,6 +3,7 @@
 use crate::{Anonymous, Credentials};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +68,8 @@ pub struct Host {
     pub insecure: bool,
     /// Authorities to trust beside those of the machine, as PEM.
     pub ca: Option<Arc<[u8]>>,
+    /// Where it really is, if not where its name says. It is spoken with like one of this machine.
+    pub address: Option<SocketAddr>,
 }
 
 /// How a registry is spoken with.

@@ -8,7 +8,7 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
     fsconfig_set_string, fsmount, fsopen,
 };
-use sandbox::{Limits, Network, Sandbox, Settings, Spec, Stdin, User, Zygote};
+use sandbox::{Limits, Network, Root, Sandbox, Settings, Spec, Stdin, User, Zygote};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -87,7 +87,7 @@ fn overlay(lower: &Path, upper: &Path) -> Mount {
 
 fn spec(root: Mount) -> Spec {
     Spec {
-        root,
+        root: Root::Mount(root),
         mounts: Vec::new(),
         args: vec!["true".to_owned()],
         env: vec![("PATH".to_owned(), "/bin".to_owned())],
@@ -102,6 +102,8 @@ fn spec(root: Mount) -> Spec {
         filter: None,
         terminal: None,
         endpoint: None,
+        company: None,
+        lead: None,
         keep: Box::new(()),
     }
 }

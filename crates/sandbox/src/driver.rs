@@ -10,18 +10,24 @@
 
 use crate::cgroup::Group;
 use crate::launch::{Names, Sending};
+use crate::network::Member;
 use crate::packet;
 use crate::sandbox::Inner;
 use crate::streams::{Incoming, Outgoing};
 use crate::sys::watched;
 use crate::terminal::{Console, attend};
 use crate::wire::{Channel, Failure, MAX_STATUS, Status};
-use crate::{Endpoint, Error, Exit, Filter, Opened, Output, Stream, Terminal, Usage};
+use crate::{
+    Begun, Company, Endpoint, Error, Exit, Filter, Lead, Opened, Output, Process, Stream, Terminal,
+    Usage, Wish,
+};
 use rustix::process::{Signal, pidfd_send_signal};
 use std::future::pending;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::fs::File;
 use tokio::io::unix::AsyncFd;
@@ -38,7 +44,7 @@ const DRAIN_LIMIT: usize = 4 * 1024 * 1024;
 /// One run, as the engine sees it.
 pub(crate) struct Driver {
     status: AsyncFd<OwnedFd>,
-    pidfd: Option<OwnedFd>,
+    pidfd: Option<Arc<OwnedFd>>,
     stdout: Channelled,
     stderr: Channelled,
     stdin: Option<Outgoing>,
@@ -57,6 +63,12 @@ pub(crate) struct Driver {
     error: Option<Error>,
     /// Whether files are still to come that output must be written to.
     awaiting_files: bool,
+    /// Whose services the command reaches, until it is a member there.
+    company: Option<Company>,
+    member: Option<Member>,
+    /// Hears that the command is about to begin.
+    begun: Option<oneshot::Sender<Begun>>,
+    wish: Option<watch::Receiver<Wish>>,
 }
 
 /// An output stream and the file it also goes to.
@@ -88,6 +100,8 @@ enum Event {
     /// Nobody is at the terminal any more.
     Deserted,
     Cancelled,
+    /// Whoever leads it wants this of it now.
+    Wished(Wish),
     Closing,
     Deadline,
 }
@@ -104,7 +118,9 @@ impl Driver {
         sending: Sending,
         (output, filter): (Output, Option<Box<dyn Filter>>),
     ) -> io::Result<Driver> {
-        let Sending { stdout, stderr, stdin, status, names, terminal, endpoint } = sending;
+        let Sending { stdout, stderr, stdin, status, names, terminal, endpoint, company, lead } =
+            sending;
+        let (begun, wish) = lead.map(|Lead { begun, wish }| (begun, wish)).unzip();
         let channelled = |incoming, path: &Option<String>| Channelled {
             incoming,
             redirected: path.is_some(),
@@ -127,6 +143,10 @@ impl Driver {
             filter,
             phase: Phase::Running,
             error: None,
+            company,
+            member: None,
+            begun,
+            wish,
         })
     }
 
@@ -147,7 +167,9 @@ impl Driver {
                     let system = Duration::from_micros(system_micros);
                     break Some(Ended { code, usage: Usage { user, system, max_resident } });
                 }
-                Event::Status(Ok(Some((status, descriptors)))) => self.hear(status, descriptors),
+                Event::Status(Ok(Some((status, descriptors)))) => {
+                    self.hear(status, descriptors, inner);
+                }
                 Event::Status(Ok(None) | Err(_)) => break None,
                 Event::Output(channel, Ok(())) => self.deliver(channel).await,
                 Event::Output(_, Err(error)) => {
@@ -156,7 +178,13 @@ impl Driver {
                 Event::InputDone => self.stdin = None,
                 // The command is told that its terminal is gone.
                 Event::Deserted => self.console = None,
-                Event::Cancelled => self.terminate(inner.settings().grace),
+                Event::Cancelled => {
+                    self.output = None;
+                    self.terminate(inner.settings().grace);
+                }
+                Event::Wished(Wish::Run) => {}
+                Event::Wished(Wish::End) => self.terminate(inner.settings().grace),
+                Event::Wished(Wish::Kill) => self.kill(),
                 Event::Closing => self.fail(Error::Closed),
                 Event::Deadline if matches!(self.phase, Phase::Killing { .. }) => {
                     return Err(Error::Stuck { seconds: KILL_LIMIT.as_secs() });
@@ -164,6 +192,7 @@ impl Driver {
                 Event::Deadline => self.kill(),
             }
         };
+        self.member = None;
         self.drain().await;
         self.end_terminal().await;
         self.end_filter().await;
@@ -195,17 +224,19 @@ impl Driver {
             () = feed(&mut self.stdin) => Event::InputDone,
             () = attend(&mut self.console) => Event::Deserted,
             _ = &mut orders.cancelled, if running => Event::Cancelled,
+            wish = wished(&mut self.wish), if !killing => Event::Wished(wish),
             // An error means that the sandbox itself is gone.
             _ = orders.closing.wait_for(|closing| *closing), if !killing => Event::Closing,
             () = wait_until(deadline) => Event::Deadline,
         }
     }
 
-    fn hear(&mut self, status: Status, descriptors: Vec<OwnedFd>) {
+    fn hear(&mut self, status: Status, descriptors: Vec<OwnedFd>, inner: &Inner) {
         match status {
-            Status::Started => {
-                self.pidfd = descriptors.into_iter().next();
+            Status::Started { place } => {
+                self.pidfd = descriptors.into_iter().next().map(Arc::new);
                 self.signal();
+                self.introduce(place.and_then(|place| inner.address(place)));
             }
             Status::Files => {
                 let mut files = descriptors.into_iter();
@@ -220,6 +251,22 @@ impl Driver {
             Status::Endpoint => self.hand_on(descriptors),
             Status::Failed(failure) => self.explain(failure),
             Status::Exited { .. } => {}
+        }
+    }
+
+    /// The container is there: it joins its party, and may begin then.
+    fn introduce(&mut self, address: Option<Ipv4Addr>) {
+        if let Some((company, address)) = self.company.take().zip(address) {
+            match company.party.join(address, &company.aliases) {
+                Ok(member) => self.member = Some(member),
+                Err(error) => return self.fail(error),
+            }
+            // Who does not hear it has ended, which the zygote is about to tell.
+            let _ = packet::send(self.status.get_ref(), &[0], &[]);
+        }
+        if let Some((begun, process)) = self.begun.take().zip(self.pidfd.clone()) {
+            // Whoever leads it may have gone, and has said then what becomes of it.
+            let _ = begun.send(Begun { address, process: Process(process) });
         }
     }
 
@@ -355,7 +402,9 @@ impl Driver {
     }
 
     fn terminate(&mut self, grace: Duration) {
-        self.output = None;
+        if self.phase != Phase::Running {
+            return;
+        }
         // A shell at a terminal takes no notice of SIGTERM, but of this.
         self.console = None;
         self.phase = Phase::Terminating { until: Instant::now() + grace };
@@ -377,9 +426,21 @@ impl Driver {
         };
         if let Some(pidfd) = &self.pidfd {
             // An error means that it has ended, which the zygote is about to tell.
-            let _ = pidfd_send_signal(pidfd, signal);
+            let _ = pidfd_send_signal(&**pidfd, signal);
         }
     }
+}
+
+/// What somebody wants of a run in the background, when that changes.
+async fn wished(wish: &mut Option<watch::Receiver<Wish>>) -> Wish {
+    if let Some(receiver) = wish {
+        match receiver.changed().await {
+            Ok(()) => return *receiver.borrow_and_update(),
+            // Nobody leads it any more.
+            Err(_) => *wish = None,
+        }
+    }
+    pending().await
 }
 
 /// Gives output to who listens, if anybody does. A panic there would leave the container running with

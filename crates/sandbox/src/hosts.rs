@@ -4,7 +4,7 @@
 //! They lie in a directory of the engine and are bind-mounted. When the host's change, ours are
 //! rewritten in place, so that the next command, and even a running one, resolves as the host does.
 
-use crate::network::{RESOLVER_SETTINGS, parse_resolvers};
+use crate::network::{DOMAIN, RESOLVER_SETTINGS, parse_resolvers};
 use crate::zygote::HOSTNAME;
 use crate::{Error, Network, Settings};
 use std::fs::{self, File, OpenOptions};
@@ -111,10 +111,30 @@ impl HostFiles {
     fn resolver(&self) -> io::Result<String> {
         let host = read_if_present(Path::new(RESOLVER_SETTINGS))?;
         let Some(gateway) = self.gateway else { return Ok(host) };
-        let lines = parse_resolvers(&host).lines;
-        let own = std::iter::once(format!("nameserver {gateway}")).chain(lines);
-        Ok(own.map(|line| line + "\n").collect())
+        Ok(resolver_text(gateway, &host))
     }
+}
+
+/// What containers of the engine's network read: names of ours are tried first.
+fn resolver_text(gateway: Ipv4Addr, host: &str) -> String {
+    let mut search = vec![DOMAIN];
+    let said = parse_resolvers(host);
+    let (mut options, mut hosts_own) = (vec![], vec![]);
+    for line in &said.lines {
+        let mut words = line.split_ascii_whitespace();
+        match words.next() {
+            // As on the host, the last of these counts.
+            Some("search" | "domain") => hosts_own = words.collect(),
+            _ => options.push(line.as_str()),
+        }
+    }
+    search.extend(hosts_own);
+    let mut text = format!("nameserver {gateway}\nsearch {}\n", search.join(" "));
+    for line in options {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
 }
 
 fn stamps() -> Vec<Option<Stamp>> {
@@ -186,6 +206,14 @@ mod tests {
         assert_eq!(ours.matches("nameserver").count(), 1);
         let hosts = fs::read_to_string(directory.path().join("hosts")).unwrap();
         assert_eq!(hosts.lines().count(), 3);
+    }
+
+    #[test]
+    fn names_of_ours_are_searched_before_the_hosts() {
+        let host = "domain old.example\nsearch a.example b.example\noptions ndots:2\n";
+        let text = resolver_text(Ipv4Addr::new(10, 1, 0, 1), host);
+        let search = "search ci-tool.internal a.example b.example";
+        assert_eq!(text, format!("nameserver 10.1.0.1\n{search}\noptions ndots:2\n"));
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use crate::cgroup::Group;
 use crate::streams::{Incoming, Outgoing};
 use crate::wire::{self, Channel, Failure, Input, MountEntry, MountKind, Run, Stage, shorten};
-use crate::{Endpoint, Error, MountPoint, Network, Source, Spec, Stdin, Terminal, packet};
+use crate::{
+    Company, Endpoint, Error, Lead, MountPoint, Network, Process, Root, Source, Spec, Stdin,
+    Terminal, packet,
+};
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,12 +25,14 @@ pub(crate) struct Launch {
     pub(crate) names: Names,
     terminal: Option<Terminal>,
     endpoint: Option<Endpoint>,
+    company: Option<Company>,
+    lead: Option<Lead>,
 }
 
 struct Sent {
     status: OwnedFd,
     streams: Vec<OwnedFd>,
-    root: Mount,
+    root: Root,
     mounts: Vec<Mount>,
     body: Option<OwnedFd>,
 }
@@ -51,7 +56,11 @@ impl Launch {
     ) -> Result<Launch, Error> {
         check(&spec)?;
         let network = spec.network.unwrap_or(network);
+        let beside = matches!(spec.root, Root::Of(_));
+        // Only on the engine's network does anybody have an address to be known by.
+        let bridged = network == Network::Bridge && !beside;
         let names = Names::of(&spec);
+        let company = spec.company.filter(|company| bridged && company.matters());
         let made = Error::host("cannot make a pipe");
         let (uid, gid) = (spec.user.uid, spec.user.gid);
         let (status, their_status) = packet::pair().map_err(|error| made(error.into()))?;
@@ -84,16 +93,23 @@ impl Launch {
             redirect_stderr: spec.redirect_stderr,
             mounts: entries,
             group_files: group.map_or(0, |group| group.entrances().count() as u8),
+            held: company.is_some(),
+            beside,
             resolves: network != Network::None,
             terminal: spec.terminal.as_ref().map(|it| (it.size.columns, it.size.rows)),
             endpoint: spec.endpoint.as_ref().map(|it| it.variables.clone()).unwrap_or_default(),
         };
-        let powers = if run.all_capabilities { wire::POWERS_ALL } else { wire::POWERS_USUAL };
-        let head = [wire::RUN, group_kind(group), network.byte(), powers];
+        let powers = match run.all_capabilities {
+            true => wire::POWERS_ALL,
+            false if run.held => wire::POWERS_KNOWN,
+            false => wire::POWERS_USUAL,
+        };
+        let network = if beside { wire::NETWORK_BESIDE } else { network.byte() };
+        let head = [wire::RUN, group_kind(group), network, powers];
         let (request, body) =
             encode(&run, head).map_err(Error::host("cannot encode the request"))?;
         let descriptors = Sent { status: their_status, streams, root: spec.root, mounts, body };
-        let (terminal, endpoint) = (spec.terminal, spec.endpoint);
+        let (terminal, endpoint, lead) = (spec.terminal, spec.endpoint, spec.lead);
         Ok(Launch {
             request,
             descriptors,
@@ -104,6 +120,8 @@ impl Launch {
             names,
             terminal,
             endpoint,
+            company,
+            lead,
         })
     }
 
@@ -116,7 +134,10 @@ impl Launch {
         let mut descriptors = vec![status.as_fd()];
         descriptors.extend(group.iter().flat_map(|group| group.entrances()));
         descriptors.extend(streams.iter().map(AsFd::as_fd));
-        descriptors.push(root.as_fd());
+        descriptors.push(match root {
+            Root::Mount(mount) => mount.as_fd(),
+            Root::Of(Process(process)) => process.as_fd(),
+        });
         descriptors.extend(mounts.iter().map(AsFd::as_fd));
         descriptors.extend(body.iter().map(AsFd::as_fd));
         (&self.request, descriptors)
@@ -125,8 +146,10 @@ impl Launch {
     /// Lets go of what was sent: as long as the engine holds the ends of pipes that the command writes
     /// to, it never sees their end.
     pub(crate) fn sent(self) -> Sending {
-        let Launch { stdout, stderr, stdin, status, names, terminal, endpoint, .. } = self;
-        Sending { stdout, stderr, stdin, status, names, terminal, endpoint }
+        let Launch {
+            stdout, stderr, stdin, status, names, terminal, endpoint, company, lead, ..
+        } = self;
+        Sending { stdout, stderr, stdin, status, names, terminal, endpoint, company, lead }
     }
 }
 
@@ -139,6 +162,9 @@ pub(crate) struct Sending {
     pub(crate) names: Names,
     pub(crate) terminal: Option<Terminal>,
     pub(crate) endpoint: Option<Endpoint>,
+    /// Set only if the run is held until it is a member.
+    pub(crate) company: Option<Company>,
+    pub(crate) lead: Option<Lead>,
 }
 
 fn group_kind(group: Option<&Group>) -> u8 {
@@ -206,6 +232,9 @@ fn check(spec: &Spec) -> Result<(), Error> {
         if !point.target.starts_with('/') || parts(&point.target).next().is_none() {
             return invalid(format!("nothing can be mounted at `{}`", shorten(&point.target)));
         }
+    }
+    if matches!(spec.root, Root::Of(_)) && !spec.mounts.is_empty() {
+        return invalid("who runs beside another container has no mounts of its own".to_owned());
     }
     // Status, root, body, three streams and three groups at most.
     if spec.mounts.len() + 9 > packet::MAX_DESCRIPTORS {

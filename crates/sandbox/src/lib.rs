@@ -39,8 +39,8 @@ pub use error::Error;
 pub use memory::{MEMORY_ENTRY, memory_file, memory_socket};
 pub use sandbox::Sandbox;
 pub use spec::{
-    Exit, Filter, Limits, MountPoint, Network, Oom, Output, Runtime, Settings, Source, Spec, Stdin,
-    Stream, Usage, User, targets,
+    Begun, Company, Exit, Filter, Lead, Limits, MountPoint, Network, Oom, Output, Process, Root,
+    Runtime, Settings, Source, Spec, Stdin, Stream, Usage, User, Wish, targets,
 };
 pub use terminal::{Terminal, TerminalInput, TerminalSize};
 pub use zygote::{Zygote, zygote_main};

@@ -5,14 +5,15 @@ use crate::cgroup::Groups;
 use crate::driver::{Driver, Orders};
 use crate::hosts::HostFiles;
 use crate::launch::Launch;
-use crate::network::Bridge;
+use crate::network::{Bridge, Exchange, Party};
 use crate::sys::watched;
 use crate::wire::{self, Ready, Setup};
-use crate::{Error, Exit, Network, Output, Runtime, Settings, Spec, Stdin, Zygote, packet};
+use crate::{Error, Exit, Network, Output, Root, Runtime, Settings, Spec, Stdin, Zygote, packet};
 use rustix::io::Errno;
 use std::any::Any;
 use std::convert::Infallible;
 use std::future::ready;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::pin::Pin;
@@ -43,6 +44,8 @@ pub(crate) struct Inner {
     groups: Option<Groups>,
     hosts: HostFiles,
     admission: Admission,
+    /// Who reaches whom on the engine's network.
+    exchange: Option<Arc<Exchange>>,
     /// What containers are plugged into.
     bridge: Mutex<Option<Bridge>>,
     closing: watch::Sender<bool>,
@@ -81,6 +84,7 @@ impl Sandbox {
             groups,
             hosts,
             admission: Admission::new(),
+            exchange: bridge.as_ref().map(|bridge| bridge.exchange().clone()),
             bridge: Mutex::new(bridge),
             closing: watch::Sender::new(false),
             runs: Mutex::new(Some(runs)),
@@ -104,6 +108,18 @@ impl Sandbox {
         });
         let runtime = Handle::current();
         SeenThrough { run: Some(run), _cancel: Some(cancel), runtime }.await
+    }
+
+    /// A party of containers and services, which nobody is in yet; none where commands have no network
+    /// of their own that services could be reached on.
+    pub fn party(&self) -> Option<Party> {
+        let bridged = self.0.settings.network == Network::Bridge;
+        self.0.exchange.as_ref().filter(|_| bridged).map(Exchange::party)
+    }
+
+    /// How long a command may take to end when it is asked to.
+    pub fn grace(&self) -> Duration {
+        self.0.settings.grace
     }
 
     /// Kills everything that runs and waits until it is gone. Further runs are refused.
@@ -164,6 +180,11 @@ impl Inner {
         &self.settings
     }
 
+    /// The address of the container at a place of the engine's network.
+    pub(crate) fn address(&self, place: u32) -> Option<Ipv4Addr> {
+        self.exchange.as_ref().map(|exchange| exchange.address(place))
+    }
+
     fn register(&self) -> Result<mpsc::Sender<Infallible>, Error> {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.clone().ok_or(Error::Closed)
@@ -187,11 +208,13 @@ impl Inner {
         output: Output,
         mut orders: Orders,
     ) -> Result<Exit, Error> {
-        // Who sits at a terminal works little, and somebody waits for him to be let in.
         if self.settings.runtime.is_some() {
             check_runtime(&spec)?;
         }
-        let at_once = spec.terminal.is_some();
+        // Who sits at a terminal works little, and somebody waits for him to be let in. What runs in the
+        // background, and beside it, is what others wait for.
+        let at_once =
+            spec.terminal.is_some() || spec.lead.is_some() || matches!(spec.root, Root::Of(_));
         let _admitted = tokio::select! {
             biased;
             () = ready(()), if at_once => None,
@@ -260,6 +283,7 @@ fn check_runtime(spec: &Spec) -> Result<(), Error> {
     match () {
         () if spec.terminal.is_some() => cannot("a terminal needs"),
         () if spec.endpoint.is_some() => cannot("a session in a container needs"),
+        () if matches!(spec.root, Root::Of(_)) => cannot("a command beside another one needs"),
         () if redirected => cannot("redirected streams need"),
         () => Ok(()),
     }

@@ -3,11 +3,16 @@
 //! Nothing here does anything: a [`Spec`] is consumed by [`crate::Sandbox::run`], which answers with
 //! an [`Exit`].
 
+use crate::network::Party;
 use crate::{Endpoint, Terminal, wire};
 use std::any::Any;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use store::Mount;
+use tokio::sync::{oneshot, watch};
 
 /// What holds for every run of one sandbox.
 #[derive(Clone, Debug)]
@@ -79,8 +84,8 @@ impl Network {
 
 /// One command and the world it sees.
 pub struct Spec {
-    /// The root file system, not attached anywhere.
-    pub root: Mount,
+    /// What it sees as the root file system.
+    pub root: Root,
     /// What is mounted in the root, in any order: parents are mounted before what lies in them.
     pub mounts: Vec<MountPoint>,
     /// Program and arguments. A program without a slash is looked up in `PATH` of `env`, inside.
@@ -109,8 +114,71 @@ pub struct Spec {
     pub terminal: Option<Terminal>,
     /// A port on the loopback that the engine answers, if there is to be one.
     pub endpoint: Option<Endpoint>,
+    /// Whose services it reaches on the engine's network; none reaches nobody's.
+    pub company: Option<Company>,
+    /// Who leads it, if it runs in the background.
+    pub lead: Option<Lead>,
     /// Held until the last process is gone, then dropped.
     pub keep: Box<dyn Any + Send>,
+}
+
+/// What a command sees as its root.
+pub enum Root {
+    /// A file system that is not attached anywhere.
+    Mount(Mount),
+    /// All that another container sees: it runs beside that one's command, in the same namespaces, without
+    /// mounts of its own.
+    Of(Process),
+}
+
+/// A running container. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Process(pub(crate) Arc<OwnedFd>);
+
+/// Whose services a command reaches.
+#[derive(Clone, Debug)]
+pub struct Company {
+    /// The services of this party.
+    pub party: Party,
+    /// Names that this command alone knows.
+    pub aliases: Vec<(String, Ipv4Addr)>,
+    /// Whether it belongs to the party even if nothing is offered there yet.
+    pub always: bool,
+}
+
+impl Company {
+    /// Whether a command has to become a member before it begins.
+    pub(crate) fn matters(&self) -> bool {
+        self.always || self.party.offers_anything()
+    }
+}
+
+/// How a command in the background is led. It waits for nobody's leave to run.
+pub struct Lead {
+    /// Hears that it is about to begin.
+    pub begun: oneshot::Sender<Begun>,
+    /// What becomes of it. A wish is never taken back.
+    pub wish: watch::Receiver<Wish>,
+}
+
+/// A command that is about to begin.
+#[derive(Clone, Debug)]
+pub struct Begun {
+    /// Its address in the engine's network, if it is in that.
+    pub address: Option<Ipv4Addr>,
+    /// The container.
+    pub process: Process,
+}
+
+/// What becomes of a command in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub enum Wish {
+    /// It goes on.
+    Run,
+    /// It gets SIGTERM, and is killed when the grace is over.
+    End,
+    /// It is killed.
+    Kill,
 }
 
 /// Changes output on its way. It may hold back what it needs to see the end of.

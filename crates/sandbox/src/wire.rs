@@ -8,16 +8,18 @@
 //!         1 = run          the body is a `Run`
 //!         2 = run          the body is in a file, which is the last descriptor
 //! byte 1: 0 = no control group, 1 = files to write to, 2 = a directory to be cloned into
-//! byte 2: 0 = no network, 1 = the host's, 2 = the engine's
-//! byte 3: 1 = the command may do anything in its namespaces
+//! byte 2: 0 = no network, 1 = the host's, 2 = the engine's, 3 = all namespaces of another container
+//! byte 3: 1 = the command may do anything in its namespaces, 2 = others know its network namespace
 //! rest:   the body, in postcard
 //! ```
 //!
+//! Of a run beside another container, the descriptor of that one's process 1 is in the place of the root.
 //! Descriptors of a run, in this order: status socket, [control group: `Run::group_files` of them],
 //! standard output, standard error, [standard input], root, one for each `MountKind::Descriptor`, [body].
 //!
 //! Back to the engine, each run has a socket of its own, on which the zygote and the container send [`Status`]
-//! packets. The last one is always [`Status::Exited`]; an end without it means that the zygote died.
+//! packets. A run that is held waits there for one packet of the engine before its command begins. The last
+//! status is always [`Status::Exited`]; an end without it means that the zygote died.
 //! A container that waits for its run tells the zygote about its network namespace, on the socket on which
 //! it will get the run: one byte, and the descriptors of a `Line`.
 //! The zygote reads no more of a run than the first four bytes, so the environment of one run never
@@ -49,10 +51,16 @@ pub(crate) const NETWORK_HOST: u8 = 1;
 /// Byte 2: a network namespace that is plugged into the engine's.
 pub(crate) const NETWORK_BRIDGE: u8 = 2;
 
+/// Byte 2: the namespaces of another container.
+pub(crate) const NETWORK_BESIDE: u8 = 3;
+
 /// Byte 3: what commands usually may do.
 pub(crate) const POWERS_USUAL: u8 = 0;
 /// Byte 3: every capability.
 pub(crate) const POWERS_ALL: u8 = 1;
+
+/// Byte 3: the address is somebody's in a party, so nobody else gets it right after.
+pub(crate) const POWERS_KNOWN: u8 = 2;
 
 /// Bytes before the body.
 pub(crate) const HEAD: usize = 4;
@@ -108,6 +116,10 @@ pub(crate) struct Run {
     pub(crate) group_files: u8,
     /// Whether there is anybody to ask for names.
     pub(crate) resolves: bool,
+    /// Whether the command begins only when the engine says so.
+    pub(crate) held: bool,
+    /// Whether it runs in the namespaces of another container.
+    pub(crate) beside: bool,
     /// Columns and rows of the terminal that it runs on, if it runs on one.
     pub(crate) terminal: Option<(u16, u16)>,
     /// Variables that get the number of a port that the engine answers; none opens none.
@@ -145,8 +157,8 @@ pub(crate) enum MountKind {
 /// What the zygote and a container say about a run.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Status {
-    /// The container's process 1 exists; its pidfd comes along.
-    Started,
+    /// The container's process 1 exists; its pidfd comes along. Where it is in the engine's network.
+    Started { place: Option<u32> },
     /// The files for redirected streams are open and come along, standard output first.
     Files,
     /// The controlling end of the terminal that the command runs on comes along.

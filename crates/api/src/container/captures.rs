@@ -41,6 +41,13 @@ impl Captures {
         }
     }
 
+    /// The same of a command that may run for long, of which only the end is kept.
+    pub(super) fn ending(services: &Services, shown: &Redactor) -> Self {
+        let all = Self::new(services, shown);
+        let end = || Capture::ending(&services.store);
+        Self { stdout: end(), stderr: end(), combined: None, ..all }
+    }
+
     /// Takes the next piece.
     pub(super) fn push(&mut self, stream: sandbox::Stream, bytes: &[u8], span: &Span) {
         let [stdout, stderr] = &mut self.shown;

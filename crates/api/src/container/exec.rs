@@ -86,23 +86,34 @@ impl Op for WithExec {
 impl WithExec {
     /// The final argument list: defaults and entrypoint applied.
     fn command_line(&self, container: &Container) -> Result<Vec<String>, Error> {
-        let config = &container.config;
-        let own = self.args.iter().map(|arg| container.expanded(arg, self.expand));
-        let own = own.collect::<Result<Vec<String>, Error>>()?;
-        let mut line = if self.use_entrypoint { config.entrypoint.clone() } else { vec![] };
-        line.extend(if own.is_empty() { config.default_args.clone() } else { own });
-        match line.first() {
-            None => Err(Error::user("no command has been set")),
-            Some(program) if program.is_empty() => Err(Error::user("the program's name is empty")),
-            Some(_) if line.iter().any(|arg| arg.contains('\0')) => {
-                Err(Error::user("an argument contains a NUL byte"))
-            }
-            Some(_) => Ok(line),
-        }
+        let line = command_line(container, &self.args, (self.expand, self.use_entrypoint))?;
+        line.ok_or_else(|| Error::user("no command has been set"))
     }
 
     fn path(&self, container: &Container, path: &str) -> Result<Option<String>, Error> {
         (!path.is_empty()).then(|| container.absolute(path, self.expand)).transpose()
+    }
+}
+
+/// What a container runs when asked to run `args`: defaults and entrypoint applied, as it is asked for. None
+/// if that is nothing.
+pub(super) fn command_line(
+    container: &Container,
+    args: &[String],
+    (expand, use_entrypoint): (bool, bool),
+) -> Result<Option<Vec<String>>, Error> {
+    let config = &container.config;
+    let own = args.iter().map(|arg| container.expanded(arg, expand));
+    let own = own.collect::<Result<Vec<String>, Error>>()?;
+    let mut line = if use_entrypoint { config.entrypoint.clone() } else { vec![] };
+    line.extend(if own.is_empty() { config.default_args.clone() } else { own });
+    match line.first() {
+        None => Ok(None),
+        Some(program) if program.is_empty() => Err(Error::user("the program's name is empty")),
+        Some(_) if line.iter().any(|arg| arg.contains('\0')) => {
+            Err(Error::user("an argument contains a NUL byte"))
+        }
+        Some(_) => Ok(Some(line)),
     }
 }
 

@@ -6,12 +6,13 @@ use super::{Config, Container};
 use crate::debian::Address;
 use crate::file::File;
 use crate::image::{Base, Pulled, Reach};
-use crate::service::Service;
+use crate::service::{Forward, Lease, Service};
 use crate::services::Services;
 use crate::tree::Tree;
 use graph::{Args, Builder, Context, Enum, Op, Ref};
 use image::ImageConfig;
-use protocol::{Error, ErrorKind};
+use protocol::Error;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Search path of a Debian image.
@@ -56,8 +57,9 @@ impl Op for From {
             || self.insecure_skip_tls_verify;
         let services = cx.get::<Services>()?;
         let Some(address) = Address::parse(&self.address)? else {
-            refuse_service(self.registry_service.as_ref())?;
-            let reach = reach(self.protocol, self.insecure_skip_tls_verify);
+            let mut reach = reach(self.protocol, self.insecure_skip_tls_verify);
+            let way = Way::to(&self.address, self.registry_service.as_deref(), cx).await?;
+            reach.address = way.as_ref().map(Way::address);
             let access = services.images.access(&container.auths, cx);
             let pulled = services
                 .images
@@ -80,16 +82,45 @@ pub(super) fn reach(protocol: Option<RegistryProtocol>, insecure: bool) -> Reach
         RegistryProtocol::Https => registry::Protocol::Https,
         RegistryProtocol::Http => registry::Protocol::Http,
     });
-    Reach { protocol, insecure }
+    Reach { protocol, insecure, address: None }
 }
 
-pub(super) fn refuse_service(service: Option<&Ref<Service>>) -> Result<(), Error> {
-    match service {
-        None => Ok(()),
-        Some(_) => {
-            let message = "`registryService` is not implemented yet";
-            Err(Error::new(ErrorKind::NotImplemented, message))
-        }
+/// The way to a registry that is a service, which runs for as long as this lives.
+pub(super) struct Way {
+    forward: Forward,
+    _lease: Lease,
+}
+
+impl Way {
+    /// To this service, or to the one of the session that the address names; none if it names none.
+    pub(super) async fn to(
+        address: &str,
+        service: Option<&Service>,
+        cx: &Context,
+    ) -> Result<Option<Self>, Error> {
+        let reference = registry::Reference::parse(address);
+        let host = reference.as_ref().map(registry::Reference::registry).unwrap_or_default();
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) => (name, port.parse().ok()),
+            None => (host, None),
+        };
+        let lease = match service {
+            Some(service) => Some(service.start(cx).await?),
+            None => Lease::of_host(name, cx),
+        };
+        let Some(lease) = lease else { return Ok(None) };
+        let port = port.or_else(|| lease.ports().first().map(|port| port.number));
+        let port = port.ok_or_else(|| {
+            let message = format!("nobody says on which port the registry {name} listens");
+            Error::user(message).with_hint("give the port in the address, or expose it")
+        })?;
+        let forward = lease.forwarded(port, cx).await?;
+        Ok(Some(Self { forward, _lease: lease }))
+    }
+
+    /// Where the registry is reached.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.forward.address()
     }
 }
 

@@ -4,12 +4,16 @@
 //! decided by [`Container::locate`] alone; every field that reads or writes a path goes through it.
 
 mod annotations;
+mod background;
+mod bindings;
 mod captures;
 mod config;
+mod duration;
 mod exec;
 mod failure;
 mod files;
 mod from;
+mod healthcheck;
 mod look;
 mod mounts;
 mod outcome;
@@ -33,9 +37,12 @@ use crate::owner::OwnerSpec;
 use crate::paths;
 use crate::services::Services;
 use crate::tree::Tree;
+pub(crate) use background::{Alive, Background, Beside};
+use bindings::Binding;
 use graph::{Builder, Extensions, Object};
+pub(crate) use healthcheck::Healthcheck;
 use outcome::Outcome;
-use ports::ExposedPort;
+pub(crate) use ports::{ExposedPort, NetworkProtocol};
 use protocol::Error;
 use secrets::Secrets;
 use sockets::SocketMount;
@@ -72,6 +79,8 @@ pub struct Container {
     secrets: Secrets,
     /// Sockets of the client's machine; no part of any cache key.
     sockets: Vec<SocketMount>,
+    /// Services that commands reach.
+    bindings: Vec<Binding>,
     /// What a terminal runs.
     terminal: Option<TerminalCommand>,
 }
@@ -142,11 +151,13 @@ impl Object for Container {
 /// Adds the fields of `Container`.
 pub(crate) fn install(builder: &mut Builder) {
     annotations::install(builder);
+    bindings::install(builder);
     config::install(builder);
     exec::install(builder);
     files::install(builder);
     from::install(builder);
     look::install(builder);
+    healthcheck::install(builder);
     mounts::install(builder);
     ports::install(builder);
     publish::install(builder);
@@ -188,6 +199,7 @@ impl Container {
             volatile: vec![],
             secrets: Secrets::default(),
             sockets: vec![],
+            bindings: vec![],
             terminal: None,
         }
     }

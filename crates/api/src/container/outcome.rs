@@ -87,6 +87,8 @@ pub(super) struct Capture {
     tail: Tail,
     total: u64,
     failed: Option<Error>,
+    /// Whether only the end of it matters.
+    ending: bool,
 }
 
 /// The last bytes of a stream, for errors.
@@ -133,13 +135,22 @@ impl Capture {
             tail: Tail::default(),
             total: 0,
             failed: None,
+            ending: false,
         }
+    }
+
+    /// One of which only the end is kept.
+    pub(super) fn ending(store: &Store) -> Self {
+        Self { ending: true, ..Self::new(store) }
     }
 
     /// Takes the next piece. A full disk does not stop the command: it fails the exec at its end.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         self.tail.push(bytes);
+        if self.ending {
+            return;
+        }
         if self.total > MAX_STREAM_BYTES {
             self.head = vec![];
             self.blob = None;
@@ -180,8 +191,15 @@ impl Capture {
     /// The end of the stream as an error shows it: trimmed, and cut to a fixed length with a mark
     /// that says how much is missing.
     pub(super) fn excerpt(&self) -> String {
-        let text = String::from_utf8_lossy(&self.tail.0);
-        let text = text.trim();
+        self.cut(String::from_utf8_lossy(&self.tail.0).trim())
+    }
+
+    /// The same with the white space around it.
+    pub(super) fn untrimmed(&self) -> String {
+        self.cut(&String::from_utf8_lossy(&self.tail.0))
+    }
+
+    fn cut(&self, text: &str) -> String {
         let hidden = self.total.saturating_sub(MAX_ERROR_BYTES as u64);
         if hidden == 0 {
             return text.to_owned();

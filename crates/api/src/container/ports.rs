@@ -28,10 +28,10 @@ pub(crate) enum NetworkProtocol {
 /// A port that a container listens on. Number and protocol are what it is known by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExposedPort {
-    pub(super) number: u16,
-    pub(super) protocol: NetworkProtocol,
-    pub(super) description: Option<String>,
-    pub(super) skip_healthcheck: bool,
+    pub(crate) number: u16,
+    pub(crate) protocol: NetworkProtocol,
+    pub(crate) description: Option<String>,
+    pub(crate) skip_healthcheck: bool,
 }
 
 impl Object for ExposedPort {

@@ -1,6 +1,6 @@
 //! Images out of containers: `publish`, `export`, `asTarball`, `manifest` and `layer`.
 
-use super::from::{RegistryProtocol, reach, refuse_service};
+use super::from::{RegistryProtocol, Way, reach};
 use super::{Config, Container};
 use crate::export;
 use crate::file::File;
@@ -80,10 +80,11 @@ impl Op for Publish {
     const SCOPE: Scope = Scope::Request;
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<String, Error> {
-        refuse_service(self.registry_service.as_ref())?;
         let services = cx.get::<Services>()?;
         let form = form(self.media_types, self.forced_compression);
-        let reach = reach(self.protocol, self.insecure_skip_tls_verify);
+        let mut reach = reach(self.protocol, self.insecure_skip_tls_verify);
+        let way = Way::to(&self.address, self.registry_service.as_deref(), cx).await?;
+        reach.address = way.as_ref().map(Way::address);
         let access = services.images.access(&container.auths, cx);
         let recipes = recipes(container, &self.platform_variants);
         services.images.publish(&access, (&self.address, reach), (&recipes, form), cx).await

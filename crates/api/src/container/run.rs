@@ -3,6 +3,7 @@
 //! The key covers all that the command can observe. A hit answers from the record; a miss runs the
 //! command over a fresh overlay, and commits what it wrote only when it ended as expected.
 
+use super::bindings::{self, Bound};
 use super::captures::Captures;
 use super::config::set;
 use super::exec::ReturnType;
@@ -60,8 +61,8 @@ pub(super) async fn run(
     };
     // A terminal that is opened when it fails is this session's too, and what a command does in a session
     // inside is told to this one. There it may ask for the same, and must not wait for itself.
-    let shared =
-        container.sockets.is_empty() && terminal::interactive(cx).is_none() && !command.nests;
+    let alone = container.sockets.is_empty() && container.bindings.is_empty();
+    let shared = alone && terminal::interactive(cx).is_none() && !command.nests;
     let work = perform(container.clone(), command, services.clone(), cx.clone());
     let bytes = match shared {
         true => cx.action(key, &usable, work).await?,
@@ -76,7 +77,11 @@ pub(super) async fn run(
 }
 
 /// The digest of all that the command can observe.
-async fn action(container: &Container, command: &Command, cx: &Context) -> Result<Digest, Error> {
+pub(super) async fn action(
+    container: &Container,
+    command: &Command,
+    cx: &Context,
+) -> Result<Digest, Error> {
     let services = cx.get::<Services>()?;
     let mut digest = Digest::builder("action:exec");
     digest.number(EXEC_VERSION).text(services.observable.network).text(&container.platform);
@@ -115,6 +120,7 @@ async fn action(container: &Container, command: &Command, cx: &Context) -> Resul
     if command.nests {
         digest.text("nests");
     }
+    bindings::digest_into(container, &mut digest);
     Ok(digest.finish())
 }
 
@@ -220,6 +226,11 @@ async fn perform(
             released(prepared.gone, &services).await;
             return Err(stopped(full, &display(&command, &shown)));
         }
+        error = prepared.bound.died() => {
+            drop(workspace);
+            released(prepared.gone, &services).await;
+            return Err(error);
+        }
     };
     let mut captures = std::mem::replace(
         &mut *captures.lock().unwrap_or_else(PoisonError::into_inner),
@@ -293,6 +304,8 @@ pub(super) struct PreparedExec {
     pub(super) gone: oneshot::Receiver<()>,
     /// The session that the command gets, if it gets one; to be attended while it runs.
     pub(super) nested: Option<Nested>,
+    /// The services that it reaches.
+    pub(super) bound: Bound,
 }
 
 /// Makes everything that a run of the command needs.
@@ -302,6 +315,7 @@ pub(super) async fn prepare(
     services: &Services,
     cx: &Context,
 ) -> Result<PreparedExec, Error> {
+    let bound = bindings::start(container, cx).await?;
     let rootfs = rootfs_with_workdir(container, services).await?;
     let mut trees = Vec::with_capacity(container.mounts.len());
     for mount in &container.mounts {
@@ -314,7 +328,7 @@ pub(super) async fn prepare(
     }
     services.in_place(|| services.store.make_room())?;
     let volumes = volumes::open(container, &rootfs, services, cx.span()).await?;
-    let parts = Parts { rootfs: &rootfs, trees, volumes, revealed };
+    let parts = Parts { rootfs: &rootfs, trees, volumes, revealed, bound };
     services.in_place(|| assemble(container, command, cx, parts))
 }
 
@@ -325,6 +339,7 @@ struct Parts<'a> {
     trees: Vec<Snapshot>,
     volumes: Vec<OpenVolume>,
     revealed: &'a Revealed,
+    bound: Bound,
 }
 
 /// Puts the root, the mounts and everything else of a run together.
@@ -334,7 +349,7 @@ fn assemble(
     cx: &Context,
     parts: Parts<'_>,
 ) -> Result<PreparedExec, Error> {
-    let Parts { rootfs, trees, volumes, revealed } = parts;
+    let Parts { rootfs, trees, volumes, revealed, bound } = parts;
     let services = cx.get::<Services>()?;
     let identity = identity(container, rootfs, services)?;
     let root = services.store.begin(rootfs, &targets(container, services))?;
@@ -367,7 +382,7 @@ fn assemble(
         nested.add_to(&mut env);
     }
     let spec = Spec {
-        root: root_mount,
+        root: sandbox::Root::Mount(root_mount),
         mounts,
         env,
         args: command.args.clone(),
@@ -386,9 +401,11 @@ fn assemble(
         filter: revealed.filter(nested.as_ref().map(Nested::token)),
         terminal: None,
         endpoint,
+        company: bound.company(cx),
+        lead: None,
         keep: Box::new(workspace.clone()),
     };
-    Ok(PreparedExec { spec, workspace, watch, stopped, gone, nested })
+    Ok(PreparedExec { spec, workspace, watch, stopped, gone, nested, bound })
 }
 
 /// What a session inside is told about its container.

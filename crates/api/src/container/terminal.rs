@@ -18,7 +18,7 @@ use protocol::session::ClientSettings;
 /// What a terminal runs when nobody says otherwise.
 const SHELL: &str = "sh";
 /// What programs take the terminal for. Images know it, and users' terminals understand it.
-const TERMINAL_KIND: (&str, &str) = ("TERM", "xterm-256color");
+pub(super) const TERMINAL_KIND: (&str, &str) = ("TERM", "xterm-256color");
 
 /// The image of a terminal that was given no container.
 const IMAGE: &str = "deb://bookworm";
@@ -32,7 +32,7 @@ pub(super) fn install(builder: &mut Builder) {
 /// What a terminal runs, as a container remembers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TerminalCommand {
-    args: Vec<String>,
+    pub(super) args: Vec<String>,
     powers: Powers,
 }
 
@@ -111,7 +111,7 @@ impl Op for WithDefaultTerminalCmd {
 
 impl Container {
     /// What a terminal runs here when asked to run `args`.
-    fn terminal_command(&self, args: &[String]) -> TerminalCommand {
+    pub(super) fn terminal_command(&self, args: &[String]) -> TerminalCommand {
         let own =
             |args: &[String]| TerminalCommand { args: args.to_vec(), powers: Powers::default() };
         match &self.terminal {

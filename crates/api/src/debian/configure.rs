@@ -32,7 +32,7 @@ impl Assembler {
         let scratch = Arc::new(Mutex::new(Some(scratch)));
         let tail = Arc::new(Mutex::new(Tail::default()));
         let spec = Spec {
-            root,
+            root: sandbox::Root::Mount(root),
             mounts: run.mounts,
             args: vec!["/bin/sh".to_owned(), "-c".to_owned(), run.script],
             env: environment(run.date),
@@ -48,6 +48,8 @@ impl Assembler {
             filter: None,
             terminal: None,
             endpoint: None,
+            company: None,
+            lead: None,
             keep: Box::new(scratch.clone()),
         };
         let output = {

@@ -10,6 +10,7 @@ use registry::{
     Chain, Credential, Credentials, Fetched, Found, Given, Protocol, Reference, Registries,
 };
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OnceCell;
 
@@ -30,6 +31,8 @@ pub(crate) struct Auth {
 pub(crate) struct Reach {
     pub(crate) protocol: Option<Protocol>,
     pub(crate) insecure: bool,
+    /// Where the registry is, if it is a service.
+    pub(crate) address: Option<SocketAddr>,
 }
 
 /// Registries as somebody reaches them.
@@ -126,6 +129,7 @@ impl Reach {
         let registries = access.registries.with_host(reference.registry(), |host| {
             host.protocol = self.protocol.or(host.protocol);
             host.insecure |= self.insecure;
+            host.address = self.address.or(host.address);
         });
         Access { registries, asker: access.asker }
     }

@@ -10,6 +10,7 @@ mod redacted;
 pub(crate) use body::{Body, Receiving};
 
 use crate::door::Door;
+use api::{RunningServices, Services};
 use events::EventBuffer;
 use graph::EventSink;
 use host::AttachedHost;
@@ -28,6 +29,7 @@ pub(crate) struct Session {
     graph: Arc<graph::Session>,
     events: Arc<EventBuffer>,
     host: Arc<AttachedHost>,
+    running: Arc<RunningServices>,
     stage: watch::Sender<Stage>,
 }
 
@@ -51,6 +53,9 @@ impl Session {
         let mut extensions = backend.extensions.clone();
         extensions.insert(Arc::new(api::host::Host::new(host.clone())));
         extensions.insert(settings.clone());
+        let party = extensions.get::<Services>().and_then(|services| services.sandbox.party());
+        let running = Arc::new(RunningServices::new(party));
+        extensions.insert(running.clone());
         extensions.insert(Arc::new(door.connected()));
         extensions.insert(Arc::new(api::Downloads::default()));
         // Secrets of a session are the engine's while it is open.
@@ -62,7 +67,7 @@ impl Session {
         extensions.insert(Arc::new(api::nest::Nest::new(Arc::new(nester))));
         let graph = backend.graph.session(name.clone(), extensions, sink);
         let stage = watch::Sender::new(Stage::Open);
-        Arc::new(Self { name, settings, door, graph, events, host, stage })
+        Arc::new(Self { name, settings, door, graph, events, host, running, stage })
     }
 
     /// The secret name.
@@ -94,6 +99,7 @@ impl Session {
         self.stage.send_replace(Stage::Ended);
         self.events.finish();
         self.host.end();
+        self.running.end();
     }
 
     async fn ended(&self) {

@@ -4,7 +4,7 @@ use crate::error::cause;
 use crate::{Error, Settings};
 use reqwest::{Certificate, Client, ClientBuilder, Proxy, Url, redirect};
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Whom to trust, and whether to go through the proxy.
@@ -13,6 +13,8 @@ pub(crate) struct Way {
     pub(crate) insecure: bool,
     pub(crate) ca: Option<Arc<[u8]>>,
     pub(crate) direct: bool,
+    /// A host that is not where its name says.
+    pub(crate) elsewhere: Option<(String, SocketAddr)>,
 }
 
 /// All clients of a process. They hold the connections.
@@ -88,6 +90,10 @@ fn builder(settings: &Settings, way: &Way) -> Result<ClientBuilder, Error> {
         .tcp_nodelay(true)
         .tls_danger_accept_invalid_certs(way.insecure)
         .no_proxy();
+    let builder = match &way.elsewhere {
+        Some((host, address)) => builder.resolve(host, *address),
+        None => builder,
+    };
     let Some(proxy) = settings.proxy.as_ref().filter(|_| !way.direct) else { return Ok(builder) };
     let proxy = Proxy::all(proxy).map_err(|error| {
         let reason = format!("the proxy `{proxy}` makes no sense: {}", cause(&error));

@@ -3,7 +3,7 @@
 //! | registry | how it is reached |
 //! |---|---|
 //! | any | HTTPS, certificate verified |
-//! | of this machine | plain HTTP; HTTPS when it turns out to speak that |
+//! | of this machine, or at an address | plain HTTP; HTTPS when it turns out to speak that |
 //! | `insecure` | HTTPS, certificate not verified; plain HTTP when it does not speak that |
 //! | with `protocol` | as it says |
 
@@ -48,7 +48,8 @@ impl Endpoint {
 
     fn new(settings: &Settings, name: &str, host: &str, said: Option<Protocol>) -> Self {
         let special = settings.hosts.get(name).cloned().unwrap_or_default();
-        let loopback = is_loopback(host);
+        let loopback = special.address.is_some() || is_loopback(host);
+        let elsewhere = special.address.map(|address| (without_port(host).to_owned(), address));
         let said = said.or(special.protocol);
         let unverified = special.insecure || (loopback && special.ca.is_none() && said.is_none());
         Self {
@@ -56,7 +57,7 @@ impl Endpoint {
             host: host.to_owned(),
             prefix: String::new(),
             protocols: protocols(&special, loopback, said),
-            way: Way { insecure: unverified, ca: special.ca, direct: loopback },
+            way: Way { insecure: unverified, ca: special.ca, direct: loopback, elsewhere },
             is_mirror: false,
         }
     }
@@ -95,6 +96,11 @@ impl Endpoint {
     pub(crate) fn repository(&self, repository: &str) -> String {
         format!("{}{repository}", self.prefix)
     }
+}
+
+/// The host of `host[:port]`.
+fn without_port(host: &str) -> &str {
+    host.rsplit_once(':').map_or(host, |(host, _)| host)
 }
 
 fn bad_mirror(registry: &str, text: &str) -> Error {

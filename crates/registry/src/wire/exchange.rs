@@ -266,7 +266,10 @@ async fn receive(
 fn way_elsewhere(inner: &Inner, url: &Url) -> Way {
     let host = host_of(url);
     let special = inner.settings.hosts.get(&host).cloned().unwrap_or_default();
-    Way { insecure: special.insecure, ca: special.ca, direct: is_loopback(&host) }
+    let direct = special.address.is_some() || is_loopback(&host);
+    let named = url.host_str().unwrap_or_default().to_owned();
+    let elsewhere = special.address.map(|address| (named, address));
+    Way { insecure: special.insecure, ca: special.ca, direct, elsewhere }
 }
 
 fn base(endpoint: &Endpoint, protocol: Protocol) -> Result<Url, Error> {

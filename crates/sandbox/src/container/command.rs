@@ -10,7 +10,7 @@ use crate::wire::{Channel, Failure, Input, Run, Stage, Status};
 use crate::zygote::{World, tell};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, Gid, Uid};
+use rustix::process::{DumpableBehavior, Gid, Signal, Uid};
 use rustix::thread::CapabilitySet;
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -39,6 +39,8 @@ pub(super) struct Command {
     redirects: Vec<(Channel, String)>,
     /// What it runs on instead of pipes.
     terminal: Option<Ends>,
+    /// Whether process 1 of its namespace is not who started it, so that it must end with that one.
+    beside: bool,
 }
 
 impl Command {
@@ -73,6 +75,7 @@ impl Command {
                 .filter_map(|(channel, path)| Some((channel, path.clone()?)))
                 .collect(),
             terminal,
+            beside: run.beside,
         })
     }
 
@@ -81,13 +84,22 @@ impl Command {
         let prepared = self
             .take_terminal(status)
             .and_then(|()| self.become_user())
-            .and_then(|()| self.open_files(status));
+            .and_then(|()| self.open_files(status))
+            .and_then(|()| self.depend());
         if let Err(failure) = prepared {
             return failure;
         }
         sys::close_on_exec_from(3);
         sys::unblock_all();
         self.try_candidates()
+    }
+
+    fn depend(&self) -> Result<(), Failure> {
+        if !self.beside {
+            return Ok(());
+        }
+        let failed = Failure::setup("end with who watches it");
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)
     }
 
     fn take_terminal(&self, status: &OwnedFd) -> Result<(), Failure> {

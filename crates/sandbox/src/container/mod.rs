@@ -46,6 +46,8 @@ pub(crate) enum Reach<'a> {
     Bridge(u32),
     /// What the container before it reached.
     Again(&'a Line),
+    /// All that another container has: it has no namespaces of its own.
+    Beside,
 }
 
 impl Reach<'_> {
@@ -54,7 +56,7 @@ impl Reach<'_> {
         match self {
             Reach::Bridge(place) => Some(place),
             Reach::Again(line) => line.place(),
-            Reach::Itself | Reach::Host => None,
+            Reach::Itself | Reach::Host | Reach::Beside => None,
         }
     }
 }
@@ -119,10 +121,16 @@ fn begin(world: &World, waited: Waited<'_>, packet: &[u8], descriptors: Vec<Owne
         return runtime::begin((world, runtime), *reach, packet, given);
     }
     match prepare((world, &status), waited, packet, descriptors.collect()) {
+        Ok((run, _)) if run.held && !released(&status) => NOT_BEGUN,
         Ok((run, command)) if run.init => init::run(&command, &status),
         Ok((_, command)) => report(&status, command.execute(&status)),
         Err(failure) => report(&status, failure),
     }
+}
+
+/// Waits for the engine's word that the command may begin; false if there will be none.
+fn released(status: &OwnedFd) -> bool {
+    packet::wait(status, &mut [0]).is_ok_and(|packet| packet.length > 0)
 }
 
 /// Tells the engine why the command did not begin; the result is our exit code.
@@ -143,7 +151,7 @@ fn connect(world: &World, reach: Reach<'_>) -> Result<(), Failure> {
         (Reach::Again(line), _) => {
             sys::enter_network(line.namespace()).map_err(Failure::setup("enter the network"))?
         }
-        (Reach::Bridge(_), None) | (Reach::Host, None) => {}
+        (Reach::Bridge(_), None) | (Reach::Host, None) | (Reach::Beside, _) => {}
         (Reach::Host, Some(_)) => sys::enter_network(world.host_network.as_fd())
             .map_err(Failure::setup("enter the host's network"))?,
     }
@@ -166,6 +174,9 @@ fn prepare(
     if packet.get(1) == Some(&wire::GROUP_FILES) {
         enter_groups(&descriptors.group_files)?;
     }
+    if run.beside {
+        return prepare_beside(world, run, &descriptors);
+    }
     let staged = match waited {
         Waited::Yes(staged) => staged,
         Waited::No(reach) => stage(world, reach)?,
@@ -175,6 +186,31 @@ fn prepare(
     endpoint::open(&mut run, status)?;
     rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
     connect_streams(world, &descriptors).map_err(Failure::setup("connect the streams"))?;
+    enter_directory(&run.workdir)
+        .map_err(|error| Failure { stage: wire::Stage::Workdir, errno: error.raw_os_error() })?;
+    let command = Command::new(&run, world, terminal)?;
+    confine::confine(world, run.all_capabilities)?;
+    Ok((run, command))
+}
+
+/// Does the same in the namespaces of another container, as it is now.
+fn prepare_beside(
+    world: &World,
+    run: Run,
+    descriptors: &Descriptors,
+) -> Result<(Run, Command), Failure> {
+    sys::enter_container(descriptors.root.as_fd())
+        .map_err(Failure::setup("enter the container"))?;
+    let terminal = match run.terminal {
+        None => None,
+        Some(_) => {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let dev = rustix::fs::openat(CWD, "/dev", flags, Mode::empty());
+            Ends::make(dev.map_err(Failure::mount("/dev"))?.as_fd(), &run)?
+        }
+    };
+    rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
+    connect_streams(world, descriptors).map_err(Failure::setup("connect the streams"))?;
     enter_directory(&run.workdir)
         .map_err(|error| Failure { stage: wire::Stage::Workdir, errno: error.raw_os_error() })?;
     let command = Command::new(&run, world, terminal)?;

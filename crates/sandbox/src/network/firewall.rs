@@ -12,6 +12,9 @@ const NEW_TABLE: u16 = SUBSYSTEM;
 const NEW_CHAIN: u16 = SUBSYSTEM | 3;
 const GET_CHAIN: u16 = SUBSYSTEM | 4;
 const NEW_RULE: u16 = SUBSYSTEM | 6;
+const NEW_SET: u16 = SUBSYSTEM | 9;
+const NEW_ELEMENTS: u16 = SUBSYSTEM | 12;
+const DELETE_ELEMENTS: u16 = SUBSYSTEM | 14;
 const BEGIN: u16 = 16;
 const END: u16 = 17;
 
@@ -19,6 +22,13 @@ const END: u16 = 17;
 const OWNED: u32 = 2;
 const IPV4: u8 = 2;
 const REGISTER: u32 = 1;
+/// Two registers of four bytes, one behind the other.
+const FIRST_HALF: u32 = 8;
+const SECOND_HALF: u32 = 9;
+/// A set that gives a value for each key.
+const MAP: u32 = 8;
+/// Keys and values without a kind that matters to anybody.
+const PLAIN: u32 = 0;
 const VERDICT: u32 = 0;
 const FORWARD_HOOK: u32 = 2;
 
@@ -32,7 +42,24 @@ pub(crate) struct Table<'a> {
     pub(crate) name: &'a str,
     /// Whether it goes when the socket is closed.
     pub(crate) owned: bool,
+    pub(crate) sets: &'a [Set<'a>],
     pub(crate) chains: &'a [Chain<'a>],
+}
+
+/// Keys that rules look up, with values or without.
+pub(crate) struct Set<'a> {
+    pub(crate) name: &'a str,
+    /// Bytes of a key.
+    pub(crate) key: u32,
+    /// Bytes of a value.
+    pub(crate) value: Option<u32>,
+}
+
+/// A change of a set.
+pub(crate) enum Change<'a> {
+    /// A key, with its value where the set has values.
+    Add(&'a str, &'a [u8], Option<&'a [u8]>),
+    Remove(&'a str, &'a [u8]),
 }
 
 /// Rules that packets meet at one point of their way.
@@ -67,6 +94,8 @@ pub(crate) enum Step<'a> {
     Protocol(u8),
     /// It is for this port. The protocol must have been compared before.
     Port(u16),
+    /// The first set has a value for who sent it, and the second has who gets it, with that value.
+    Allowed(&'a str, &'a str),
     /// It belongs to what was accepted before.
     Known,
     /// It opens a TCP connection.
@@ -90,6 +119,9 @@ pub(crate) fn install(socket: &Socket, table: &Table<'_>) -> Result<(), Errno> {
         attributes.text(1, table.name);
         attributes.big_number(2, if table.owned { OWNED } else { 0 });
     });
+    for (number, set) in (1..).zip(table.sets) {
+        add_set(&mut batch, table.name, set, number);
+    }
     for chain in table.chains {
         add_chain(&mut batch, table.name, chain);
         for rule in chain.rules {
@@ -99,6 +131,32 @@ pub(crate) fn install(socket: &Socket, table: &Table<'_>) -> Result<(), Errno> {
                 attributes.nest(4, |steps| rule.iter().for_each(|step| step.write(steps)));
             });
         }
+    }
+    batch.mark(END, &[0, 0, 0, 10]);
+    socket.run(&batch)
+}
+
+/// Changes sets of a table: all of it, or nothing.
+pub(crate) fn change(socket: &Socket, table: &str, changes: &[Change<'_>]) -> Result<(), Errno> {
+    let mut batch = Batch::default();
+    batch.mark(BEGIN, &[0, 0, 0, 10]);
+    for change in changes {
+        let (kind, flags, set, key, value) = match *change {
+            Change::Add(set, key, value) => (NEW_ELEMENTS, CREATE, set, key, value),
+            Change::Remove(set, key) => (DELETE_ELEMENTS, 0, set, key, None),
+        };
+        batch.add(kind, flags, &header(), |attributes| {
+            attributes.text(1, table);
+            attributes.text(2, set);
+            attributes.nest(3, |list| {
+                list.nest(1, |element| {
+                    element.nest(1, |data| data.bytes(1, key));
+                    if let Some(value) = value {
+                        element.nest(2, |data| data.bytes(1, value));
+                    }
+                });
+            });
+        });
     }
     batch.mark(END, &[0, 0, 0, 10]);
     socket.run(&batch)
@@ -140,6 +198,21 @@ fn add_chain(batch: &mut Batch, table: &str, chain: &Chain<'_>) {
     });
 }
 
+fn add_set(batch: &mut Batch, table: &str, set: &Set<'_>, number: u32) {
+    batch.add(NEW_SET, CREATE, &header(), |attributes| {
+        attributes.text(1, table);
+        attributes.text(2, set.name);
+        attributes.big_number(3, if set.value.is_some() { MAP } else { 0 });
+        attributes.big_number(4, PLAIN);
+        attributes.big_number(5, set.key);
+        if let Some(bytes) = set.value {
+            attributes.big_number(6, PLAIN);
+            attributes.big_number(7, bytes);
+        }
+        attributes.big_number(10, number);
+    });
+}
+
 impl Step<'_> {
     fn write(&self, steps: &mut Attributes<'_>) {
         match self {
@@ -170,6 +243,12 @@ impl Step<'_> {
             Step::Port(number) => {
                 payload(steps, 2, 2, 2);
                 equal(steps, &number.to_be_bytes());
+            }
+            Step::Allowed(senders, receivers) => {
+                payload_to(steps, FIRST_HALF, (1, 12, 4));
+                look_up(steps, senders, Some(SECOND_HALF));
+                payload_to(steps, FIRST_HALF, (1, 16, 4));
+                look_up(steps, receivers, None);
             }
             Step::Known => known(steps),
             Step::Opening => {
@@ -208,11 +287,26 @@ fn meta(steps: &mut Attributes<'_>, key: u32) {
 
 /// Loads bytes of the packet; base 1 is the network's header, 2 the transport's.
 fn payload(steps: &mut Attributes<'_>, base: u32, offset: u32, length: u32) {
+    payload_to(steps, REGISTER, (base, offset, length));
+}
+
+fn payload_to(steps: &mut Attributes<'_>, register: u32, (base, offset, length): (u32, u32, u32)) {
     step(steps, "payload", |attributes| {
-        attributes.big_number(1, REGISTER);
+        attributes.big_number(1, register);
         attributes.big_number(2, base);
         attributes.big_number(3, offset);
         attributes.big_number(4, length);
+    });
+}
+
+/// Goes on if a set has what was loaded, with its value in a register where it has values.
+fn look_up(steps: &mut Attributes<'_>, set: &str, value: Option<u32>) {
+    step(steps, "lookup", |attributes| {
+        attributes.text(1, set);
+        attributes.big_number(2, FIRST_HALF);
+        if let Some(register) = value {
+            attributes.big_number(3, register);
+        }
     });
 }
 

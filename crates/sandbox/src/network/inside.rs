@@ -4,9 +4,10 @@
 //! afterwards is done through them from anywhere, and the namespace lives as long as somebody
 //! holds its descriptor or is in it.
 
-use super::firewall::{self, Chain, Point, Step, Table};
+use super::firewall::{self, Chain, Point, Set, Step, Table};
 use super::link;
 use super::message::{Batch, Socket};
+use super::opener::Opener;
 use super::subnet::Subnet;
 use crate::{Error, sys};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -15,9 +16,16 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 
 /// What the way out is called in there.
 pub(crate) const UPLINK: &str = "up0";
+/// The rules in there.
+pub(crate) const TABLE: &str = "ci-tool";
+/// The set with the party of each member, by its address.
+pub(crate) const MEMBERS: &str = "members";
+/// The set with what is offered, by address and party.
+pub(crate) const OFFERS: &str = "offers";
 /// Where names are asked for.
 const NAMES_PORT: u16 = 53;
 const ICMP: u8 = 1;
@@ -47,6 +55,10 @@ pub(crate) struct Inside {
     pub(crate) questions: UdpSocket,
     /// The same for long answers.
     pub(crate) long_questions: TcpListener,
+    /// Opens further sockets.
+    pub(crate) opener: Opener,
+    /// For the sets of rules and for addresses that come and go.
+    later: Mutex<Option<(Socket, Socket)>>,
 }
 
 impl Inside {
@@ -61,6 +73,13 @@ impl Inside {
             reason: format!("cannot make a network for containers: {error}"),
             hint: Some("do without one: `network = \"none\"` in engine.toml".to_owned()),
         })
+    }
+
+    /// Sockets to the packet filter and to the links, for one who changes them later. They are given
+    /// away once: an answer to one must not be read by another.
+    pub(crate) fn sockets(&self) -> io::Result<(Socket, Socket)> {
+        let sockets = self.later.lock().unwrap_or_else(PoisonError::into_inner).take();
+        sockets.ok_or_else(|| io::Error::other("the sockets were given away before"))
     }
 
     /// The namespace itself.
@@ -90,13 +109,19 @@ fn fill(subnet: &Subnet) -> io::Result<Inside> {
     let mut batch = Batch::default();
     link::bring_up(&mut batch, link::LOOPBACK);
     link::address(&mut batch, link::LOOPBACK, subnet.gateway(), 32);
+    // What is for a container that has gone must not go out instead.
+    let (first, prefix) = subnet.parts();
+    link::unreachable(&mut batch, first, prefix);
     links.run(&batch)?;
-    install_rules(subnet)?;
+    let rules = firewall::open()?;
+    install_rules(&rules, subnet)?;
     let questions = UdpSocket::bind((subnet.gateway(), NAMES_PORT))?;
     let long_questions = TcpListener::bind((subnet.gateway(), NAMES_PORT))?;
     questions.set_nonblocking(true)?;
     long_questions.set_nonblocking(true)?;
-    Ok(Inside { namespace, links, questions, long_questions })
+    let opener = Opener::start(namespace.try_clone()?)?;
+    let later = Mutex::new(Some((rules, Socket::open(None)?)));
+    Ok(Inside { namespace, links, questions, long_questions, opener, later })
 }
 
 /// Settings below this are those of the namespace that the writing thread is in.
@@ -105,11 +130,11 @@ fn write_setting(name: &str, value: &str) -> io::Result<()> {
 }
 
 /// Who may talk to whom: containers ask for names and go out, nobody comes in, no container reaches
-/// another.
-fn install_rules(subnet: &Subnet) -> io::Result<()> {
+/// another, but members of a party reach what is offered in it.
+fn install_rules(socket: &Socket, subnet: &Subnet) -> io::Result<()> {
     use Step::{
-        Accept, Drop, FitSegments, From, Known, Masquerade, Opening, Over, Port, Protocol, Reject,
-        To,
+        Accept, Allowed, Drop, FitSegments, From, Known, Masquerade, Opening, Over, Port, Protocol,
+        Reject, To,
     };
     let gateway = || To(subnet.gateway(), 32);
     let (first, prefix) = subnet.parts();
@@ -120,12 +145,14 @@ fn install_rules(subnet: &Subnet) -> io::Result<()> {
         &[gateway(), Protocol(UDP), Port(NAMES_PORT), Accept],
         &[gateway(), Protocol(TCP), Port(NAMES_PORT), Accept],
         &[gateway(), Protocol(ICMP), Accept],
+        &[Allowed(MEMBERS, OFFERS), Accept],
         &[Reject],
     ];
     let forward: &[&[Step<'_>]] = &[
         &[Protocol(TCP), Opening, FitSegments],
         &[Known, Accept],
         &[From(UPLINK), Drop],
+        &[Allowed(MEMBERS, OFFERS), Accept],
         &[To(first, prefix), Reject],
         &[To(LINK_LOCAL.0, LINK_LOCAL.1), Reject],
         &[Over(UPLINK), Accept],
@@ -136,6 +163,8 @@ fn install_rules(subnet: &Subnet) -> io::Result<()> {
         Chain { name: "through", point: Point::Forward, rules: forward },
         Chain { name: "leaving", point: Point::Leaving, rules: leaving },
     ];
-    let table = Table { name: "ci-tool", owned: false, chains: &chains };
-    Ok(firewall::install(&firewall::open()?, &table)?)
+    let sets =
+        [Set { name: MEMBERS, key: 4, value: Some(4) }, Set { name: OFFERS, key: 8, value: None }];
+    let table = Table { name: TABLE, owned: false, sets: &sets, chains: &chains };
+    Ok(firewall::install(socket, &table)?)
 }

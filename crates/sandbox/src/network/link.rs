@@ -10,6 +10,7 @@ const NEW_LINK: u16 = 16;
 const DELETE_LINK: u16 = 17;
 const GET_LINK: u16 = 18;
 const NEW_ADDRESS: u16 = 20;
+const DELETE_ADDRESS: u16 = 21;
 const NEW_ROUTE: u16 = 24;
 
 const LINK_NAME: u16 = 3;
@@ -30,6 +31,7 @@ const IPV6: u8 = 10;
 const MAIN_TABLE: u8 = 254;
 const STATIC: u8 = 4;
 const UNICAST: u8 = 1;
+const UNREACHABLE: u8 = 7;
 const EVERYWHERE: u8 = 0;
 const THIS_LINK: u8 = 253;
 /// The gateway is reached over the link, whatever the addresses say.
@@ -114,6 +116,13 @@ pub(crate) fn address(batch: &mut Batch, index: u32, address: Ipv4Addr, prefix: 
     });
 }
 
+/// Takes an address from a link.
+pub(crate) fn without_address(batch: &mut Batch, index: u32, address: Ipv4Addr, prefix: u8) {
+    let mut header = vec![IPV4, prefix, 0, EVERYWHERE];
+    header.extend_from_slice(&index.to_ne_bytes());
+    batch.add(DELETE_ADDRESS, 0, &header, |attributes| attributes.bytes(2, &address.octets()));
+}
+
 /// Sends what is for one address over a link.
 pub(crate) fn route_to(batch: &mut Batch, address: Ipv4Addr, index: u32) {
     let header = route_header(32, THIS_LINK, 0);
@@ -121,6 +130,13 @@ pub(crate) fn route_to(batch: &mut Batch, address: Ipv4Addr, index: u32) {
         route.bytes(1, &address.octets());
         route.number(4, index);
     });
+}
+
+/// Refuses what is for an address of this range and has no way of its own.
+pub(crate) fn unreachable(batch: &mut Batch, first: Ipv4Addr, prefix: u8) {
+    let mut header = route_header(prefix, EVERYWHERE, 0);
+    header[7] = UNREACHABLE;
+    batch.add(NEW_ROUTE, CREATE | EXCLUSIVE, &header, |route| route.bytes(1, &first.octets()));
 }
 
 /// Sends everything else to a gateway at the other end of a link.

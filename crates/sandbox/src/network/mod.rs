@@ -16,7 +16,8 @@
 //! in a namespace that dies with us, the rule belongs to a socket of ours, and the one setting that
 //! belongs to nobody is the guard's to put back (`guard`, `forwarding`).
 //!
-//! Containers are plugged in by themselves, before they are needed (`plug`).
+//! Containers are plugged in by themselves, before they are needed (`plug`). Which of them reach which
+//! services is told by `party`.
 
 mod dns;
 mod firewall;
@@ -25,6 +26,8 @@ mod guard;
 mod inside;
 mod link;
 mod message;
+mod opener;
+mod party;
 mod pasta;
 mod plug;
 mod probe;
@@ -32,16 +35,17 @@ mod routes;
 mod subnet;
 mod uplink;
 
-pub use dns::{Name, Names};
-pub(crate) use dns::{RESOLVER_SETTINGS, parse_resolvers};
+pub(crate) use dns::{DOMAIN, RESOLVER_SETTINGS, parse_resolvers};
 pub use guard::{Guard, guard_main};
+pub(crate) use party::{Exchange, Member};
+pub use party::{Offer, Party, Stand};
 pub(crate) use plug::{Outlet, plug};
 pub use subnet::Subnet;
 pub use uplink::Uplink;
 
 use crate::Error;
 use crate::sys::watched;
-use dns::{Resolvers, Responder};
+use dns::{Names, Resolvers, Responder};
 use inside::{Inside, UPLINK};
 use std::net::Ipv4Addr;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -62,6 +66,7 @@ pub struct Bridge {
     subnet: Subnet,
     mtu: u32,
     names: Names,
+    exchange: Arc<Exchange>,
     guard: Arc<Guard>,
     responder: Option<Responder>,
     watcher: Option<JoinHandle<()>>,
@@ -72,21 +77,24 @@ impl Bridge {
     pub fn open(subnet: Option<Subnet>, guard: Guard) -> Result<Bridge, Error> {
         let connected = uplink::connect(subnet, &guard)?;
         tracing::info!(subnet = %connected.subnet, mtu = connected.mtu, "the network is up");
+        let (inside, names) = (Arc::new(connected.inside), Names::default());
+        let exchange = Exchange::new(inside.clone(), connected.subnet, names.clone())?;
         Ok(Bridge {
-            inside: Arc::new(connected.inside),
+            inside,
             uplink: connected.uplink,
             subnet: connected.subnet,
             mtu: connected.mtu,
-            names: Names::default(),
+            names,
+            exchange: Arc::new(exchange),
             guard: Arc::new(guard),
             responder: None,
             watcher: None,
         })
     }
 
-    /// The names that are ours to give.
-    pub fn names(&self) -> &Names {
-        &self.names
+    /// Who reaches whom.
+    pub(crate) fn exchange(&self) -> &Arc<Exchange> {
+        &self.exchange
     }
 
     /// How containers reach the outside.

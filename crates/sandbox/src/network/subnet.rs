@@ -3,6 +3,7 @@
 //! ```text
 //! .0.1                the gateway: where containers send everything, and where names are answered
 //! .0.2 and on         one address for each container
+//! the last quarter    one address for each service that is not in a container
 //! the last eight      the link between the host and the engine's network, and the probe's
 //! ```
 
@@ -64,7 +65,17 @@ impl Subnet {
 
     /// How many containers there is room for.
     pub(crate) fn places(&self) -> u32 {
-        self.size() - RESERVED - 2
+        self.size() - RESERVED - 2 - self.stands()
+    }
+
+    /// How many services there is room for that are not in a container.
+    pub(crate) fn stands(&self) -> u32 {
+        self.size() / 4
+    }
+
+    /// The address of a service that is not in a container.
+    pub(crate) fn stand(&self, number: u32) -> Ipv4Addr {
+        self.at(2 + self.places() + number % self.stands())
     }
 
     /// The address of a container.
@@ -116,7 +127,10 @@ mod tests {
         assert_eq!(subnet.gateway().to_string(), "10.210.0.1");
         assert_eq!(subnet.container(0).to_string(), "10.210.0.2");
         let last = subnet.container(subnet.places() - 1);
-        assert_eq!(last.to_string(), "10.210.255.247");
+        assert_eq!(last.to_string(), "10.210.191.247");
+        assert_eq!(subnet.stand(0).to_string(), "10.210.191.248");
+        assert_eq!(subnet.stand(subnet.stands() - 1).to_string(), "10.210.255.247");
+        assert_eq!(subnet.stand(subnet.stands()), subnet.stand(0));
         assert_eq!(subnet.container(subnet.places()), subnet.container(0));
         assert_eq!(subnet.uplink().0.to_string(), "10.210.255.253");
         assert_eq!(subnet.probe().1.to_string(), "10.210.255.250");

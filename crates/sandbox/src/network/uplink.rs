@@ -153,6 +153,9 @@ fn pair(inside: &Inside, subnet: &Subnet, mtu: u32) -> Result<Veth, Errno> {
     forwarding::allow(&name).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     let leaving: &[&[Step<'_>]] = &[&[Step::Source(engine), Step::Masquerade]];
     let chains = [Chain { name: "leaving", point: Point::Leaving, rules: leaving }];
-    firewall::install(&veth._rules, &Table { name: &name, owned: true, chains: &chains })?;
+    firewall::install(
+        &veth._rules,
+        &Table { name: &name, owned: true, sets: &[], chains: &chains },
+    )?;
     Ok(veth)
 }

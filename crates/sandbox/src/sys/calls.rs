@@ -3,7 +3,7 @@
 
 use super::last_error;
 use rustix::io::Errno;
-use rustix::thread::{LinkNameSpaceType, UnshareFlags};
+use rustix::thread::{LinkNameSpaceType, ThreadNameSpaceType, UnshareFlags};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use tokio::io::Interest;
@@ -113,6 +113,18 @@ pub(crate) fn hide_control_groups() -> Result<(), Errno> {
 /// Enters a network namespace with this thread.
 pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> Result<(), Errno> {
     rustix::thread::move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))
+}
+
+/// Enters all namespaces of a container but that of users with this process: those of its mounts, processes
+/// (for children), network, messages, name and control groups. By the descriptor of a process in it.
+pub(crate) fn enter_container(process: BorrowedFd<'_>) -> Result<(), Errno> {
+    let namespaces = ThreadNameSpaceType::MOUNT
+        | ThreadNameSpaceType::PROCESS_ID
+        | ThreadNameSpaceType::NETWORK
+        | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION
+        | ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME
+        | ThreadNameSpaceType::CONTROL_GROUP;
+    rustix::thread::move_into_thread_name_spaces(process, namespaces)
 }
 
 /// Leaves namespaces for new ones. Call this while there is only one thread: others would stay behind.

@@ -8,9 +8,9 @@ mod process;
 mod signals;
 
 pub(crate) use calls::{
-    FilterInstruction, close_all_but, close_on_exec_from, close_range, enter_network,
-    erase_arguments, hide_control_groups, install_filter, join_new_session_keyring, loopback_up,
-    set_mount_attributes, take_descriptor, unshare, watched,
+    FilterInstruction, close_all_but, close_on_exec_from, close_range, enter_container,
+    enter_network, erase_arguments, hide_control_groups, install_filter, join_new_session_keyring,
+    loopback_up, set_mount_attributes, take_descriptor, unshare, watched,
 };
 pub(crate) use process::{
     Clone3, Pace, Strings, clone_process, execute, execute_descriptor, exit_now, place_descriptor,

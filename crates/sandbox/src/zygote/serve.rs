@@ -124,7 +124,7 @@ struct Container {
     place: Option<u32>,
     /// Its network namespace, if another may have it afterwards and it is known.
     line: Option<Line>,
-    /// Whether its command may change that namespace.
+    /// Whether its command may change that namespace, or others know who is in it.
     powerful: bool,
 }
 
@@ -258,6 +258,7 @@ impl Zygote<'_> {
         match network {
             wire::NETWORK_NONE => Some(Reach::Itself),
             wire::NETWORK_HOST => Some(Reach::Host),
+            wire::NETWORK_BESIDE => Some(Reach::Beside),
             wire::NETWORK_BRIDGE => {
                 let places = self.world.outlet?.places;
                 let taken = |place: u32| {
@@ -279,7 +280,8 @@ impl Zygote<'_> {
     /// Notes a container that now has its run.
     fn begun(&mut self, pid: i32, mut container: Container, descriptors: Vec<OwnedFd>) {
         let Some(status) = descriptors.into_iter().next() else { return };
-        tell(status.as_fd(), &Status::Started, &[container.pidfd.as_fd()]);
+        let started = Status::Started { place: container.place };
+        tell(status.as_fd(), &started, &[container.pidfd.as_fd()]);
         container.status = Some(status);
         self.containers.insert(pid, container);
     }
@@ -339,8 +341,11 @@ impl Zygote<'_> {
 }
 
 /// The namespaces that a container is cloned into. One that plugs itself into the engine's network makes
-/// that namespace itself.
+/// that namespace itself, and one that runs beside another has none of its own.
 fn namespaces(group: u8, reach: Reach<'_>) -> u64 {
+    if matches!(reach, Reach::Beside) {
+        return 0;
+    }
     let mut flags =
         libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     if matches!(reach, Reach::Itself) {

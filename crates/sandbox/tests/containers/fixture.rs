@@ -2,8 +2,8 @@
 
 use sandbox::network::{Bridge, Guard};
 use sandbox::{
-    Error, Exit, Limits, MountPoint, Network, Output, Runtime, Sandbox, Settings, Source, Spec,
-    Stdin, Stream, User, Zygote,
+    Error, Exit, Limits, MountPoint, Network, Output, Root, Runtime, Sandbox, Settings, Source,
+    Spec, Stdin, Stream, User, Zygote,
 };
 use std::collections::HashSet;
 use std::fs;
@@ -124,7 +124,7 @@ impl Fixture {
 /// A command in a root of one's own.
 pub(crate) fn spec_in(root: &Path, args: &[&str]) -> Spec {
     Spec {
-        root: Mount::bind(root).unwrap(),
+        root: Root::Mount(Mount::bind(root).unwrap()),
         mounts: Vec::new(),
         args: args.iter().map(|argument| (*argument).to_owned()).collect(),
         env: vec![("PATH".to_owned(), "/bin".to_owned())],
@@ -139,6 +139,8 @@ pub(crate) fn spec_in(root: &Path, args: &[&str]) -> Spec {
         filter: None,
         terminal: None,
         endpoint: None,
+        company: None,
+        lead: None,
         keep: Box::new(()),
     }
 }

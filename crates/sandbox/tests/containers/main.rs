@@ -12,6 +12,7 @@ mod lifetime;
 mod memory;
 mod mounts;
 mod network;
+mod parties;
 mod runtime;
 mod streams;
 mod terminals;
@@ -63,6 +64,7 @@ async fn run_all(zygotes: Zygotes, filter: &str) -> usize {
     cases.extend(lifetime::cases());
     cases.extend(cgroups::cases());
     cases.extend(network::cases());
+    cases.extend(parties::cases());
     cases.extend(runtime::cases());
     let mut failed = 0;
     let mut passed = 0;

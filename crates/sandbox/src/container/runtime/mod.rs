@@ -14,7 +14,9 @@
 mod config;
 
 use super::command::Command;
-use super::{Descriptors, NOT_BEGUN, connect, connect_streams, enter_groups, init, report};
+use super::{
+    Descriptors, NOT_BEGUN, connect, connect_streams, enter_groups, init, released, report,
+};
 use crate::wire::{self, Failure, Input, MountKind, Run, Runtime, Stage, Status};
 use crate::zygote::{World, attach, new_mount, process, tell};
 use crate::{container::Reach, sys};
@@ -42,7 +44,8 @@ pub(super) fn begin(
     (status, descriptors): (&OwnedFd, Vec<OwnedFd>),
 ) -> i32 {
     match prepare((world, runtime), reach, packet, descriptors) {
-        Ok((command, log)) => run(world, &command, status, &log),
+        Ok((held, ..)) if held && !released(status) => NOT_BEGUN,
+        Ok((_, command, log)) => run(world, &command, status, &log),
         Err(failure) => report(status, failure),
     }
 }
@@ -52,7 +55,7 @@ fn prepare(
     reach: Reach,
     packet: &[u8],
     descriptors: Vec<OwnedFd>,
-) -> Result<(Command, PathBuf), Failure> {
+) -> Result<(bool, Command, PathBuf), Failure> {
     let (run, descriptors) = Descriptors::split(packet, descriptors)?;
     if packet.get(1) == Some(&wire::GROUP_FILES) {
         enter_groups(&descriptors.group_files)?;
@@ -70,9 +73,9 @@ fn prepare(
     fs::write(bundle.join("config.json"), config).map_err(failed)?;
     rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
     connect_streams(world, &descriptors).map_err(Failure::setup("connect the streams"))?;
-    let log = bundle.join("log");
+    let (log, held) = (bundle.join("log"), run.held);
     let command = Command::new(&invocation(runtime, &bundle, run.stdin), world, None)?;
-    Ok((command, log))
+    Ok((held, command, log))
 }
 
 /// Puts the mounts of a run where the configuration says they are.
@@ -128,6 +131,8 @@ fn invocation(runtime: &Runtime, bundle: &std::path::Path, stdin: Input) -> Run 
         redirect_stderr: None,
         mounts: vec![],
         group_files: 0,
+        held: false,
+        beside: false,
         resolves: false,
         terminal: None,
         endpoint: vec![],

@@ -1,6 +1,6 @@
 //! Answers the names that containers ask for, at the gateway's address.
 //!
-//! Names of ours come from a table ([`Names`]), everything else from the resolvers of the host, asked from the
+//! Names of ours come from a table ([`Names`]) that knows who may learn them, everything else from the resolvers of the host, asked from the
 //! host's own network: so a resolver on the host's loopback serves containers too. There is no IPv6
 //! in containers, so every question for an address of IPv6 is answered with none.
 //!
@@ -11,13 +11,14 @@ mod question;
 mod relay;
 mod resolvers;
 
-pub use names::{Name, Names};
+pub(crate) use names::{Asking, DOMAIN, Name, Names};
 pub(crate) use resolvers::{Resolvers, SETTINGS as RESOLVER_SETTINGS, parse as parse_resolvers};
 
+use names::Found;
 use question::{Outcome, Question};
 use relay::{LONGEST, Relay};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -69,16 +70,20 @@ impl Responder {
 
 impl Answering {
     /// The answer to a question that needs nobody else, or the question to be passed on.
-    fn at_once(&self, packet: &[u8]) -> Result<Option<Vec<u8>>, Question> {
+    fn at_once(&self, packet: &[u8], asker: SocketAddr) -> Result<Option<Vec<u8>>, Question> {
         let question = match question::parse(packet) {
             Ok(question) => question,
             Err(outcome) => return Ok(question::refusal(packet, outcome)),
         };
-        let known = self.names.find(&question.name);
-        let outcome = match (question.kind, known) {
-            (ADDRESS, Some(addresses)) => Outcome::Addresses(addresses),
-            (_, Some(_)) | (ADDRESS6, None) => Outcome::Addresses(Vec::new()),
-            (_, None) => return Err(question),
+        let asker = match asker.ip() {
+            IpAddr::V4(address) => address,
+            IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+        };
+        let outcome = match (question.kind, self.names.find(asker, &question.name)) {
+            (ADDRESS, Found::Ours(addresses)) => Outcome::Addresses(addresses),
+            (_, Found::Nobody) => Outcome::Unknown,
+            (_, Found::Ours(_)) | (ADDRESS6, Found::NotOurs) => Outcome::Addresses(Vec::new()),
+            (_, Found::NotOurs) => return Err(question),
         };
         Ok(Some(question.answer(packet, &outcome)))
     }
@@ -95,7 +100,7 @@ async fn answer_packets(socket: Arc<UdpSocket>, answering: Arc<Answering>) {
             continue;
         };
         let packet = &buffer[..length];
-        match answering.at_once(packet) {
+        match answering.at_once(packet, asker) {
             Ok(Some(answer)) => reply(&socket, &answer, asker).await,
             Ok(None) => {}
             Err(question) => {
@@ -124,11 +129,11 @@ async fn answer_connections(listener: TcpListener, answering: Arc<Answering>) {
         while served.try_join_next().is_some() {}
         let Ok(permit) = room.clone().acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, asker)) => {
                 let answering = answering.clone();
                 served.spawn(async move {
                     // A connection that breaks off has nobody at its other end to tell.
-                    let _ = answer_connection(stream, &answering).await;
+                    let _ = answer_connection(stream, asker, &answering).await;
                     drop(permit);
                 });
             }
@@ -137,10 +142,14 @@ async fn answer_connections(listener: TcpListener, answering: Arc<Answering>) {
     }
 }
 
-async fn answer_connection(mut stream: TcpStream, answering: &Answering) -> io::Result<()> {
+async fn answer_connection(
+    mut stream: TcpStream,
+    asker: SocketAddr,
+    answering: &Answering,
+) -> io::Result<()> {
     loop {
         let packet = tokio::time::timeout(SILENCE, read_packet(&mut stream)).await??;
-        let answer = match answering.at_once(&packet) {
+        let answer = match answering.at_once(&packet, asker) {
             Ok(answer) => answer,
             Err(question) => Some(answering.relay.ask_long(&packet, &question).await),
         };

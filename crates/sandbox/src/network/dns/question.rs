@@ -25,6 +25,8 @@ pub(super) struct Question {
 pub(super) enum Outcome {
     /// These addresses, or none.
     Addresses(Vec<Ipv4Addr>),
+    /// There is no such name.
+    Unknown,
     /// It was not understood.
     Malformed,
     /// Nobody could say.
@@ -39,6 +41,7 @@ impl Outcome {
             Outcome::Addresses(_) => 0,
             Outcome::Malformed => 1,
             Outcome::Failed => 2,
+            Outcome::Unknown => 3,
             Outcome::Unsupported => 4,
         }
     }

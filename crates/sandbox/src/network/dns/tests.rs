@@ -97,13 +97,16 @@ fn count(answer: &[u8]) -> u16 {
 async fn names_of_ours_are_answered_and_all_else_is_passed_on() {
     let upstream = resolver(Ipv4Addr::new(9, 9, 9, 9), false).await;
     let (_responder, address, names) = responder(&[upstream]).await;
-    let held = names.publish("db.example", Ipv4Addr::new(10, 1, 2, 3));
+    let _asking = names.admit(Ipv4Addr::LOCALHOST, 1, &[]);
+    let held = names.publish(1, "db.example", Ipv4Addr::new(10, 1, 2, 3));
     let ours = ask(address, &asked("DB.Example", ADDRESS)).await;
     assert!(ours.ends_with(&[10, 1, 2, 3]));
     let other = ask(address, &asked("www.example", ADDRESS)).await;
     assert!(other.ends_with(&[9, 9, 9, 9]));
     drop(held);
     assert!(ask(address, &asked("db.example", ADDRESS)).await.ends_with(&[9, 9, 9, 9]));
+    let nobody = ask(address, &asked("db.example.ci-tool.internal", ADDRESS)).await;
+    assert_eq!((nobody[3] & 0x0f, count(&nobody)), (3, 0), "what would be ours is not passed on");
 }
 
 #[tokio::test]
@@ -144,7 +147,8 @@ async fn a_resolver_that_does_not_answer_is_followed_by_the_next() {
 async fn a_flood_and_nonsense_leave_it_answering() {
     let silent = UdpSocket::bind(HERE).await.unwrap();
     let (_responder, address, names) = responder(&[silent.local_addr().unwrap()]).await;
-    let _held = names.publish("db.example", Ipv4Addr::new(10, 1, 2, 3));
+    let _asking = names.admit(Ipv4Addr::LOCALHOST, 1, &[]);
+    let _held = names.publish(1, "db.example", Ipv4Addr::new(10, 1, 2, 3));
     let socket = UdpSocket::bind(HERE).await.unwrap();
     for number in 0..3 * MOST_QUESTIONS {
         let packet = match number % 3 {
