@@ -3,7 +3,8 @@
 use rustix::process::Signal;
 use std::time::Duration;
 use testkit::process::{Process, named, wait_until, with_argument};
-use testkit::{Random, Running, State, busybox};
+use testkit::registry::{Fault, FaultyProxy, Registry};
+use testkit::{Random, Running, Session, State, busybox};
 
 /// A command that sleeps under a number nobody else uses, and its processes once they run.
 fn sleeper(state: &State, script: &str) -> (Running, Vec<Process>) {
@@ -106,4 +107,66 @@ fn work_that_another_session_waits_for_goes_on() {
         assert_eq!(answer.join().unwrap(), format!("{number}\n"));
     });
     assert!(running.wait_gone(Duration::from_secs(10)));
+}
+
+/// A program that hangs is interrupted; whatever it waits for, it ends at once.
+fn interrupt(running: Running) {
+    running.signal_group(Signal::INT);
+    let output = running.wait();
+    output.fails(2);
+    assert_eq!(output.stdout, "");
+}
+
+#[test]
+fn an_interrupted_pull_leaves_nothing_half_done() {
+    let registry = Registry::start();
+    let proxy = FaultyProxy::before(&registry.address());
+    let state = State::new();
+    let session = Session::start(&state);
+    let file = r#"withNewFile(path: "/whole", contents: "yes")"#;
+    session.container(&format!(r#"{file} {{ publish(address: "{}/app:1") }}"#, registry.address()));
+    drop(session);
+    // An engine that has none of it yet.
+    let other = state.another();
+    let address = format!("--address={}/app:1", proxy.address());
+    let words = ["core", "container", "from", &address, "file", "--path=/whole", "contents"];
+    for (path, fault) in
+        [("/manifests/", Fault::Hang), ("/blobs/", Fault::Hang), ("/blobs/", Fault::HangAfter(100))]
+    {
+        proxy.fault("GET", path, fault, 1);
+        let running = other.cli(words).spawn();
+        assert!(wait_until(other.remaining(), || proxy.unmet() == 0), "{}", other.log());
+        interrupt(running);
+    }
+    assert_eq!(other.cli(words).run().ok(), "yes");
+}
+
+#[test]
+fn an_interrupted_push_leaves_no_image() {
+    let registry = Registry::start();
+    let proxy = FaultyProxy::before(&registry.address());
+    let state = State::new();
+    let (rootfs, address) = (
+        format!("--directory={}", busybox().display()),
+        format!("--address={}/app:1", proxy.address()),
+    );
+    let words = ["core", "container", "with-rootfs", &rootfs, "publish", &address];
+    let there = |state: &State| {
+        let address = format!("docker://{}/app:1", registry.address());
+        let args = ["inspect", "--raw", "--tls-verify=false", &address];
+        state.program(std::path::Path::new("skopeo")).args(args).run().status.success()
+    };
+    for (method, path, fault) in [
+        ("POST", "/uploads/", Fault::Hang),
+        ("PUT", "/uploads/", Fault::Hang),
+        ("PUT", "/manifests/", Fault::Hang),
+    ] {
+        proxy.fault(method, path, fault, 1);
+        let running = state.cli(words).spawn();
+        assert!(wait_until(state.remaining(), || proxy.unmet() == 0), "{}", state.log());
+        interrupt(running);
+        assert!(!there(&state), "after {method} {path}");
+    }
+    assert!(state.cli(words).run().ok().contains("@sha256:"));
+    assert!(there(&state));
 }

@@ -17,6 +17,7 @@ mod version;
 // What is true of every command.
 mod errors;
 mod interrupt;
+mod lock;
 mod network;
 mod progress;
 mod progress_live;

@@ -35,12 +35,20 @@ fn a_failed_step_is_shown_with_its_reason() {
 }
 
 #[test]
-fn without_a_terminal_auto_is_plain_and_the_variable_chooses() {
+fn without_a_terminal_auto_is_a_report_and_the_variables_choose() {
     let state = State::new();
     let rootfs = format!("--directory={}", busybox().display());
-    let output = state.cli(chain(&rootfs, "echo one")).run();
+    let auto = |script: &str| state.cli(chain(&rootfs, script)).env("CITOOL_PROGRESS", "auto");
+    let output = auto("echo one").run();
+    assert_eq!(output.ok(), "one\n");
+    assert!(output.stderr.contains("✔ container.withExec"), "{}", output.stderr);
+    assert!(!output.stderr.contains("DONE"), "{}", output.stderr);
+    let output = auto("echo why; exit 5").run();
+    let said = output.fails(5);
+    assert!(said.contains("exit code: 5") && said.contains("why"), "{said}");
+    let output = auto("echo four").env("CITOOL_COMMAND_SET", "legacy").run();
     output.ok();
-    assert!(output.stderr.contains("withExec"), "{}", output.stderr);
+    assert!(output.stderr.contains("DONE"), "{}", output.stderr);
     let output = state.cli(chain(&rootfs, "echo two")).env("CITOOL_PROGRESS", "loud").run();
     assert!(output.fails(1).contains("loud"), "{output:#?}");
     let output = state.cli(["--progress=tty"]).args(chain(&rootfs, "echo three")).run();

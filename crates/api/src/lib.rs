@@ -25,6 +25,7 @@ pub mod host;
 mod http;
 pub mod image;
 mod json_value;
+mod lock;
 mod looks;
 mod modes;
 pub mod nest;

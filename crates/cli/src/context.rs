@@ -83,6 +83,7 @@ impl Context {
         let options = SessionOptions {
             notices: self.notices(),
             interactive: self.globals.interactive()?,
+            lock: self.globals.lock(),
             terminals,
             ..SessionOptions::default()
         };

@@ -8,6 +8,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::words;
 use clap::{ArgAction, Args};
+use protocol::session::LockMode;
 use std::path::PathBuf;
 use std::time::Duration;
 use tui::Mode;
@@ -50,8 +51,7 @@ pub(crate) struct SharedArgs {
     #[arg(long, value_name = "string", default_value = SHELL)]
     pub(crate) interactive_command: Option<String>,
     /// Lock lookup mode: disabled, live, pinned or frozen
-    #[arg(long, value_name = "string", default_value = "disabled")]
-    #[arg(value_parser = ["disabled", "live", "pinned", "frozen"])]
+    #[arg(long, value_name = "string", default_value = "disabled", value_parser = lock_mode)]
     lock: Option<String>,
     /// Leave the display running after completion
     #[arg(short = 'E', long)]
@@ -153,10 +153,8 @@ impl GlobalArgs {
     /// Refuses flags for what is still to come.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let shared = &self.shared;
-        let lock = shared.lock.as_deref().is_some_and(|mode| mode != "disabled");
         let used = [
             (shared.env.is_some(), "--env"),
-            (lock, "--lock"),
             (shared.workspace.is_some(), "--workspace"),
             (shared.x_release.is_some(), "--x-release"),
         ];
@@ -176,6 +174,16 @@ impl GlobalArgs {
         let refused = |reason| Error::user(format!("`--interactive-command`: {reason}"));
         let words = split.map_err(refused)?;
         Ok(if self.shared.interactive { words } else { vec![] })
+    }
+
+    /// What becomes of look-ups.
+    pub(crate) fn lock(&self) -> LockMode {
+        match self.shared.lock.as_deref() {
+            Some("live") => LockMode::Live,
+            Some("pinned") => LockMode::Pinned,
+            Some("frozen") => LockMode::Frozen,
+            _ => LockMode::Disabled,
+        }
     }
 
     /// Whether nothing but results and errors is to be printed.
@@ -225,6 +233,8 @@ impl GlobalArgs {
         };
         match name {
             "auto" if terminal && !environment.dumb_terminal => Ok(Mode::Live),
+            // Nobody watches: one report at the end says more than lines that nobody saw come.
+            "auto" if !terminal && !environment.is_legacy() => Ok(Mode::Report),
             "auto" | "plain" => Ok(Mode::Plain),
             "tty" if terminal => Ok(Mode::Live),
             "tty" => Err(Error::user("progress format `tty` needs a terminal")),
@@ -284,6 +294,18 @@ fn heartbeat(text: &str) -> Result<Option<Duration>, Error> {
     Ok(Some(parsed).filter(|every| !every.is_zero()))
 }
 
+/// The name of a lock mode. Some have a second one.
+fn lock_mode(text: &str) -> Result<String, String> {
+    let name = match text {
+        "update" => "live",
+        "auto" => "pinned",
+        "strict" => "frozen",
+        "disabled" | "live" | "pinned" | "frozen" => text,
+        _ => return Err("invalid lock mode, use disabled, live, pinned or frozen".to_owned()),
+    };
+    Ok(name.to_owned())
+}
+
 /// The later value unless it is only the default.
 fn chosen(late: Option<String>, early: Option<String>, default: &str) -> Option<String> {
     match (late, early) {
@@ -325,7 +347,8 @@ mod tests {
     fn progress_format_comes_from_flag_then_variable_then_terminal() {
         for (words, variable, terminal, expected) in [
             (&[][..], "", true, "Live 1"),
-            (&[], "", false, "Plain 1"),
+            (&[], "", false, "Report 1"),
+            (&[], "plain", false, "Plain 1"),
             (&[], "report", true, "Report 1"),
             (&["--progress=dots", "-vv"], "report", true, "Dots 3"),
             (&["--progress", "logs", "-q"], "", false, "Logs 0"),
@@ -338,6 +361,8 @@ mod tests {
         let dumb = Environment { dumb_terminal: true, ..Environment::default() };
         let choice = |words: &[&str]| typed(words).globals.display(&dumb, 1, true).unwrap().mode;
         assert_eq!((choice(&[]), choice(&["--progress=tty"])), (Mode::Plain, Mode::Live));
+        let legacy = Environment { command_set: "legacy".into(), ..Environment::default() };
+        assert_eq!(typed(&[]).globals.display(&legacy, 1, false).unwrap().mode, Mode::Plain);
     }
 
     #[test]
@@ -384,13 +409,34 @@ mod tests {
 
     #[test]
     fn what_is_still_to_come_is_an_error_when_used() {
-        for word in ["--env=x", "--lock=live", "-W=.", "--x-release=main"] {
+        for word in ["--env=x", "-W=.", "--x-release=main"] {
             let error = typed(&[word]).globals.check().unwrap_err().to_string();
             assert!(error.ends_with("is not available yet"), "{word}: {error}");
         }
-        for word in ["-y", "--org=x", "--lock=disabled", "-w", "--interactive-command=bash"] {
+        for word in ["-y", "--org=x", "--lock=live", "-w", "--interactive-command=bash"] {
             typed(&[word]).globals.check().unwrap();
         }
+    }
+
+    #[test]
+    fn lock_modes_have_names_and_second_names() {
+        let mode = |words: &[&str]| typed(words).globals.lock();
+        for (word, expected) in [
+            ("disabled", LockMode::Disabled),
+            ("live", LockMode::Live),
+            ("update", LockMode::Live),
+            ("pinned", LockMode::Pinned),
+            ("auto", LockMode::Pinned),
+            ("frozen", LockMode::Frozen),
+            ("strict", LockMode::Frozen),
+        ] {
+            assert_eq!(mode(&[&format!("--lock={word}")]), expected, "{word}");
+        }
+        assert_eq!(mode(&[]), LockMode::Disabled);
+        let refused = Typed::try_parse_from(["ci-tool", "--lock=often"]).err().unwrap();
+        assert!(refused.to_string().contains("invalid lock mode"), "{refused}");
+        let early = typed(&["--lock=frozen"]).globals;
+        assert_eq!(typed(&[]).globals.after(early).lock(), LockMode::Frozen);
     }
 
     #[test]

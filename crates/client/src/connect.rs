@@ -42,6 +42,7 @@ pub async fn connect(
         labels: options.labels,
         compat: options.compat,
         interactive: options.interactive,
+        lock: options.lock,
     };
     let purpose = Purpose::Query(settings.clone());
     let (connection, welcome, route) = match start::address(environment)? {

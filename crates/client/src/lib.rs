@@ -11,6 +11,7 @@ mod endpoint;
 mod environment;
 mod error;
 mod files;
+mod lock;
 mod notices;
 mod own;
 mod relay;

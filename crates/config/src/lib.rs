@@ -2,9 +2,10 @@
 //!
 //! Nothing here opens a file or reads the environment: callers hand in the text and the values.
 //! So a test needs no disk, and a file means the same to every part of the program. Start with
-//! [`engine`] (what `engine.toml` may say) and [`paths`] (where state and settings are kept).
+//! [`engine`] (what `engine.toml` may say), [`lock`] (what look-ups came to) and [`paths`] (where state and settings are kept).
 
 pub mod engine;
+pub mod lock;
 pub mod paths;
 mod quantity;
 

@@ -101,6 +101,23 @@ pub struct ClientSettings {
     pub compat: String,
     /// What runs on the client's terminal in a container whose command failed; empty is nothing.
     pub interactive: Vec<String>,
+    /// What becomes of look-ups.
+    pub lock: LockMode,
+}
+
+/// What becomes of look-ups, such as the digest of a tag, that a file of the project can record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum LockMode {
+    /// Nothing is recorded, and nothing recorded is used.
+    #[default]
+    Disabled,
+    /// Everything is looked up and recorded.
+    Live,
+    /// What is recorded is used, the rest is looked up and recorded.
+    Pinned,
+    /// Only what is recorded is used.
+    Frozen,
 }
 
 /// The engine takes the client.

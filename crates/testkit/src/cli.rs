@@ -132,8 +132,12 @@ impl<'a> Cli<'a> {
         self.spawn().wait()
     }
 
-    /// Starts the command, in a process group of its own.
+    /// Starts the command, in a process group of its own. Steps are shown line by line, unless the test has
+    /// its own word on that: what is looked for must not depend on the end.
     pub fn spawn(mut self) -> Running {
+        if self.command.get_envs().all(|(name, _)| name != protocol::env::PROGRESS) {
+            self.command.env(protocol::env::PROGRESS, "plain");
+        }
         let line = format!("{:?}", self.command);
         let input = match self.stdin {
             Input::Empty => Stdio::null(),

@@ -1,6 +1,7 @@
 //! Engines on other machines: the same commands, the files of this machine, over certificates or ssh.
 
 mod link;
+mod rootless;
 mod settings;
 mod slow;
 mod ssh;

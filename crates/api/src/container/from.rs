@@ -6,12 +6,14 @@ use super::{Config, Container};
 use crate::debian::Address;
 use crate::file::File;
 use crate::image::{Base, Pulled, Reach};
+use crate::lock::{self, Lookup};
 use crate::service::{Forward, Lease, Service};
 use crate::services::Services;
 use crate::tree::Tree;
 use graph::{Args, Builder, Context, Enum, Op, Ref};
 use image::ImageConfig;
 use protocol::Error;
+use protocol::attach::LockPolicy;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -177,7 +179,17 @@ impl Container {
             let message = format!("a `deb://` image for {} cannot be made here", self.platform);
             return Err(Error::user(message));
         }
-        let image = cx.get::<Services>()?.debian.image(address, cx).await?;
+        let debian = &cx.get::<Services>()?.debian;
+        let image = match lock::is_used(cx) {
+            true => {
+                let inputs = vec![address.to_string(), self.platform.to_string()];
+                let policy = LockPolicy::Pin;
+                let lookup = Lookup { operation: crate::image::OPERATION, inputs, policy };
+                let packages = lock::settled(cx, lookup, debian.resolved(address, cx)).await?;
+                debian.locked_image(address, &packages, cx).await?
+            }
+            false => debian.image(address, cx).await?,
+        };
         let mut changed = self.with_config(|config| {
             set(&mut config.env, "PATH", DEBIAN_PATH.to_owned());
         });

@@ -116,6 +116,15 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// What a lock says of an image.
+    #[error("what `ci-tool.lock` says of the image cannot be used: {0}")]
+    Locked(String),
+    /// A package that a lock names, which the archive does not have any more.
+    #[error("`{url}`, which `ci-tool.lock` names, is not in the archive any more")]
+    NotKept {
+        /// Where it was.
+        url: String,
+    },
     /// A defect of ours.
     #[error("{0}")]
     Internal(String),
@@ -129,7 +138,7 @@ impl Error {
 
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoSuite { .. } | Self::Resolve(_) => ErrorKind::User,
+            Self::NoSuite { .. } | Self::Resolve(_) | Self::Locked(_) => ErrorKind::User,
             Self::Store(error) => error.kind(),
             Self::Internal(_) => ErrorKind::Internal,
             _ => ErrorKind::Environment,
@@ -143,6 +152,9 @@ impl Error {
                  `debian-keyring`"
                     .to_owned(),
             ),
+            Self::Locked(_) | Self::NotKept { .. } => {
+                Some("record what the archive has now with `--lock=live`".to_owned())
+            }
             Self::NoKeys { .. } => {
                 Some("name a keyring in the engine's configuration by `debian-keyring`".to_owned())
             }

@@ -14,6 +14,7 @@ mod depot;
 mod error;
 mod extend;
 mod host;
+mod locked;
 mod locks;
 mod plan;
 mod release;
@@ -100,18 +101,65 @@ impl Assembler {
         Ok(image)
     }
 
+    /// The packages that the image of an address has now, as a text for a lock.
+    pub(crate) async fn resolved(
+        &self,
+        address: &Address,
+        cx: &Context,
+    ) -> Result<String, protocol::Error> {
+        let (plan, origins) = self.plan(address, cx.span()).await?;
+        Ok(locked::to_text(&plan, &origins))
+    }
+
+    /// The image of the packages that a text of [`Self::resolved`] names.
+    pub(crate) async fn locked_image(
+        &self,
+        address: &Address,
+        text: &str,
+        cx: &Context,
+    ) -> Result<Image, protocol::Error> {
+        let origins = self.depot.origins(address).await?;
+        let plan = locked::from_text(text, &origins)?;
+        let image = self.of_plan(plan, &origins, cx.span()).await.map_err(|error| match error {
+            Error::Fetch(fetch::Error::NotFound { url }) => Error::NotKept { url },
+            error => error,
+        })?;
+        if image.cached {
+            cx.span().mark_cached();
+        }
+        Ok(image)
+    }
+
     /// The image of an address, made now where it is not there.
     pub async fn assemble(&self, address: &Address, report: &dyn Report) -> Result<Image, Error> {
+        let (plan, origins) = self.plan(address, report).await?;
+        self.of_plan(plan, &origins, report).await
+    }
+
+    async fn plan(
+        &self,
+        address: &Address,
+        report: &dyn Report,
+    ) -> Result<(Plan, Vec<Origin>), Error> {
         let origins = self.depot.origins(address).await?;
         let suites = origins.iter().map(|origin| self.depot.suite(origin));
         let suites = futures::future::try_join_all(suites).await?;
         let plan = self.depot.plan(address, &suites, report).await?;
-        let identity = identity(&plan, &plan.added, &origins);
+        Ok((plan, origins))
+    }
+
+    async fn of_plan(
+        &self,
+        plan: Plan,
+        origins: &[Origin],
+        report: &dyn Report,
+    ) -> Result<Image, Error> {
+        let identity = identity(&plan, &plan.added, origins);
         let found = self.remembered(&identity);
         let cached = found.is_some();
         let snapshot = match found {
             Some(snapshot) => snapshot,
-            None => self.make(&plan, &origins, report).await?,
+            None => self.make(&plan, origins, report).await?,
         };
         let packages = plan.base.into_iter().chain(plan.added).collect();
         Ok(Image { identity, snapshot, packages, cached })

@@ -15,7 +15,8 @@ use futures::stream::BoxStream;
 use graph::{Args, Builder, Context, Object, Op, Root};
 use protocol::Error;
 use protocol::attach::{
-    Entry, IgnoreFile, Login, OpenFor, ReadRequest, SocketAddress, WriteRequest,
+    Entry, IgnoreFile, LockRecord, LockReply, LockRequest, Login, OpenFor, ReadRequest,
+    SocketAddress, WriteRequest,
 };
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -57,6 +58,12 @@ pub trait HostFiles: Send + Sync {
 
     /// The terminal that the client's user sits at, once it is free.
     fn terminal(&self) -> BoxFuture<'_, Result<UserTerminal, Error>>;
+
+    /// What is recorded of a look-up in the client's project.
+    fn locked(&self, request: LockRequest) -> BoxFuture<'_, Result<LockReply, Error>>;
+
+    /// Records what a look-up came to in the client's project.
+    fn lock(&self, record: LockRecord) -> BoxFuture<'_, Result<(), Error>>;
 
     /// The nearest entry of a name upwards from the working directory, relative to that.
     fn find_up(&self, name: String) -> BoxFuture<'_, Result<Option<String>, Error>>;
@@ -107,7 +114,8 @@ impl Host {
         Self(files)
     }
 
-    pub(crate) fn files(&self) -> &dyn HostFiles {
+    /// How its files are reached.
+    pub fn files(&self) -> &dyn HostFiles {
         &*self.0
     }
 }

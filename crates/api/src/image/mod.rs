@@ -26,7 +26,7 @@ mod unpack;
 pub(crate) use access::{Auth, Reach};
 pub(crate) use assemble::{Base, Form, Recipe};
 pub(crate) use import::import;
-pub(crate) use pull::Pulled;
+pub(crate) use pull::{OPERATION, Pulled};
 pub(crate) use tarball::{layer, manifest, tarball};
 
 use access::Sessions;

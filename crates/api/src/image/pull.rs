@@ -7,16 +7,20 @@ use super::origin::{decode, encode, key};
 use super::sources::Source;
 use super::unpack::Expected;
 use super::{Images, layers::chains};
+use crate::lock::{self, Lookup};
 use crate::services::Services;
 use crate::tree::Tree;
 use graph::{Context, Hold, Remembered, Span};
 use image::{Descriptor, Digest as Sha, Document, ImageConfig, Manifest, Platform};
+use protocol::attach::LockPolicy;
 use protocol::{Digest, Error};
 use registry::{Fetched, Reference, Registries};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use store::{Needs, Snapshot, Store};
 
+/// What a look-up of an image is called where it is recorded.
+pub(crate) const OPERATION: &str = "container.from";
 /// How deep indexes may nest.
 const MAX_NESTING: usize = 4;
 
@@ -80,6 +84,20 @@ impl Images {
                 let digest = checked(digest)?;
                 document(&registries, &reference, &digest, &services.store).await?
             }
+            None if lock::is_used(cx) => {
+                let lookup = Lookup {
+                    operation: OPERATION,
+                    inputs: vec![reference.to_string(), platform.to_owned()],
+                    policy: LockPolicy::Pin,
+                };
+                let resolve = async {
+                    let fetched = self.resolved(&access, (&reference, reach), cx).await?;
+                    keep_document(&services.store, &fetched)?;
+                    Ok(fetched.digest.to_string())
+                };
+                let digest = recorded(&lock::settled(cx, lookup, resolve).await?, &reference)?;
+                document(&registries, &reference, &digest, &services.store).await?
+            }
             None => {
                 let fetched = self.resolved(&access, (&reference, reach), cx).await?;
                 keep_document(&services.store, &fetched)?;
@@ -108,6 +126,15 @@ impl Images {
             record.ok_or_else(|| Error::internal("the record of an image cannot be read"))?;
         record.opened(&reference.to_string(), Some(full))
     }
+}
+
+/// A digest as it is in the lock.
+fn recorded(text: &str, reference: &Reference) -> Result<Sha, Error> {
+    let digest = text.parse::<registry::Digest>().map_err(of_registry).and_then(|it| checked(&it));
+    digest.map_err(|_| {
+        Error::user(format!("`ci-tool.lock`: `{text}` is no digest of `{reference}`"))
+            .with_hint("record it again with `--lock=live`")
+    })
 }
 
 /// A document by its digest, from the store if it was ever seen.

@@ -46,7 +46,8 @@ pub(crate) fn run(args: &SessionArgs, typed: Typed) -> Result<Exit, Error> {
     let mut globals = GlobalArgs::default();
     globals.shared.workdir = values(&args.words, "--workdir").last().map(Into::into);
     let context = typed.context(globals)?;
-    let options = SessionOptions { notices: context.notices(), ..options(&args.words) };
+    let (notices, lock) = (context.notices(), context.globals.lock());
+    let options = SessionOptions { notices, lock, ..options(&args.words) };
     block_on(serve(&context, options))
 }
 

@@ -17,6 +17,7 @@ mod write;
 pub use login::Logins;
 
 use crate::connect::Connection;
+use crate::lock;
 use crate::route::Route;
 use crate::secrets::{self, EnvVariables, Keeper};
 use crate::session::{Body, full};
@@ -31,8 +32,9 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::attach::{
-    CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest, LOGIN_PATH, OPEN_PATH, READ_PATH, ReadRequest,
-    SECRET_PATH, SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH, WRITE_PATH,
+    CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest, LOCK_FIND_PATH, LOCK_RECORD_PATH, LOGIN_PATH,
+    OPEN_PATH, READ_PATH, ReadRequest, SECRET_PATH, SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH,
+    WRITE_PATH,
 };
 use protocol::session::ClientSettings;
 use protocol::{Error, ErrorKind};
@@ -100,6 +102,8 @@ async fn answer(host: &Arc<HostPaths>, request: Request<Incoming>) -> Response<B
         OPEN_PATH => open(host, request).await,
         FIND_UP_PATH => find_up(host, request).await,
         LOGIN_PATH => find_login(host, request).await,
+        LOCK_FIND_PATH => find_in_lock(host, request).await,
+        LOCK_RECORD_PATH => record_in_lock(host, request).await,
         SECRET_PATH => read_secret(host, request).await,
         SOCKET_PATH => connect(host, request).await,
         TERMINAL_PATH => terminal::lend(&host.engine.terminals, request.into_body()).await,
@@ -137,6 +141,24 @@ async fn find_up(
 
 async fn find_login(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
     json(&login::find(&host.engine.logins, head(request).await?).await?)
+}
+
+async fn find_in_lock(
+    host: &Arc<HostPaths>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Error> {
+    let (request, host) = (head(request).await?, host.clone());
+    let found = tokio::task::spawn_blocking(move || lock::find(&host.workdir, &request)).await;
+    json(&found.map_err(|error| Error::internal(error.to_string()))??)
+}
+
+async fn record_in_lock(
+    host: &Arc<HostPaths>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Error> {
+    let (request, host) = (head(request).await?, host.clone());
+    let kept = tokio::task::spawn_blocking(move || lock::record(&host.workdir, request)).await;
+    json(&kept.map_err(|error| Error::internal(error.to_string()))??)
 }
 
 async fn read_secret(

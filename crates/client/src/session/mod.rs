@@ -22,8 +22,8 @@ use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use protocol::schema::Schema;
 use protocol::session::{
-    CLOSE_PATH, ClientSettings, ERROR_KINDS_HEADER, EVENTS_PATH, EngineStatus, Purpose, QUERY_PATH,
-    SCHEMA_PATH, STATUS_PATH, Welcome,
+    CLOSE_PATH, ClientSettings, ERROR_KINDS_HEADER, EVENTS_PATH, EngineStatus, LockMode, Purpose,
+    QUERY_PATH, SCHEMA_PATH, STATUS_PATH, Welcome,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -39,6 +39,8 @@ pub struct SessionOptions {
     pub notices: Notices,
     /// What runs on the terminal in a container whose command failed; empty is nothing.
     pub interactive: Vec<String>,
+    /// What becomes of look-ups.
+    pub lock: LockMode,
     /// The way to the user's terminal, for who has one to lend.
     pub terminals: Terminals,
 }

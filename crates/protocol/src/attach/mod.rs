@@ -7,6 +7,7 @@
 
 mod frame;
 mod handover;
+mod lock;
 mod login;
 mod name;
 mod read;
@@ -17,6 +18,7 @@ mod write;
 
 pub use frame::{FrameDecoder, FrameError, FrameKind, MAX_FRAME_BYTES, frame};
 pub use handover::{IgnoreFile, OpenFor, OpenReply, OpenRequest};
+pub use lock::{LockPolicy, LockRecord, LockReply, LockRequest};
 pub use login::{Login, LoginReply, LoginRequest};
 pub use name::Name;
 pub use read::{Entry, EntryKind, FindUpReply, FindUpRequest, ReadRequest};
@@ -35,6 +37,10 @@ pub const FIND_UP_PATH: &str = "/files/find-up";
 pub const OPEN_PATH: &str = "/files/open";
 /// `POST` a [`LoginRequest`]: the answer is a [`LoginReply`].
 pub const LOGIN_PATH: &str = "/logins/find";
+/// `POST` a [`LockRequest`]: the answer is a [`LockReply`].
+pub const LOCK_FIND_PATH: &str = "/lock/find";
+/// `POST` a [`LockRecord`]: the answer is empty once it is in the file.
+pub const LOCK_RECORD_PATH: &str = "/lock/record";
 /// Header that carries the JSON of a [`WriteRequest`], percent-encoding nothing: JSON is ASCII here.
 pub const WRITE_HEADER: &str = "x-ci-tool-write";
 /// `POST` a [`SecretRequest`]: the answer is the bytes of the secret.

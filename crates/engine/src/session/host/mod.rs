@@ -19,8 +19,9 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::Error;
 use protocol::attach::{
-    CONNECTION_WINDOW, FIND_UP_PATH, FindUpReply, FindUpRequest, LOGIN_PATH, Login, LoginReply,
-    LoginRequest, OpenFor, ReadRequest, SECRET_PATH, SecretRequest, SocketAddress, WriteRequest,
+    CONNECTION_WINDOW, FIND_UP_PATH, FindUpReply, FindUpRequest, LOCK_FIND_PATH, LOCK_RECORD_PATH,
+    LOGIN_PATH, LockRecord, LockReply, LockRequest, Login, LoginReply, LoginRequest, OpenFor,
+    ReadRequest, SECRET_PATH, SecretRequest, SocketAddress, WriteRequest,
 };
 use serde::de::DeserializeOwned;
 use std::io;
@@ -156,6 +157,14 @@ impl HostFiles for AttachedHost {
 
     fn terminal(&self) -> BoxFuture<'_, Result<UserTerminal, Error>> {
         Box::pin(self.borrow_terminal())
+    }
+
+    fn locked(&self, request: LockRequest) -> BoxFuture<'_, Result<LockReply, Error>> {
+        Box::pin(async move { json(self.ask(post(LOCK_FIND_PATH, &request)).await?).await })
+    }
+
+    fn lock(&self, record: LockRecord) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move { json(self.ask(post(LOCK_RECORD_PATH, &record)).await?).await })
     }
 
     fn find_up(&self, name: String) -> BoxFuture<'_, Result<Option<String>, Error>> {

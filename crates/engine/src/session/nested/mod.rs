@@ -12,6 +12,7 @@ use super::http::{json_answer, read_query, refusal, wrong_method};
 use super::redacted::Redacted;
 use crate::door::Door;
 use crate::sessions::Sessions;
+use api::host::Host;
 use api::nest::{Inside, Nest, Nesting};
 use files::Files;
 use futures::future::BoxFuture;
@@ -80,18 +81,20 @@ impl Nester {
         let known = Arc::new(Known::within(outer.get::<Known>().cloned().unwrap_or_default()));
         let sink: Arc<dyn EventSink> =
             Arc::new(Redacted { events: self.sink.clone(), known: known.clone() });
-        let compat = cx.get::<ClientSettings>().map(|it| it.compat.clone()).unwrap_or_default();
+        let above = cx.get::<ClientSettings>()?;
         let settings = ClientSettings {
             workdir: workdir.clone(),
             home: home.clone(),
             labels: vec![],
-            compat,
+            compat: above.compat.clone(),
             interactive: vec![],
+            lock: above.lock,
         };
-        let files = Files::new(opened.root, (workdir, home), hidden).map_err(broken)?;
+        let root = (opened.root, cx.get::<Host>()?.clone());
+        let files = Files::new(root, (workdir, home), hidden).map_err(broken)?;
         let inner = Nester { door: self.door.clone(), sink: sink.clone(), depth: self.depth + 1 };
         let mut extensions = outer.clone();
-        extensions.insert(Arc::new(api::host::Host::new(Arc::new(files))));
+        extensions.insert(Arc::new(Host::new(Arc::new(files))));
         extensions.insert(Arc::new(settings));
         extensions.insert(known);
         extensions.insert(Arc::new(Nest::new(Arc::new(inner))));

@@ -4,12 +4,13 @@
 //! read with the engine's rights, which are those of the container's root. What is mounted there as a
 //! secret or a socket, and the kernel's own file systems, are not for reading: a secret that is taken in like a file
 //! would lie on a disk. Nothing is written, and there is no secret, socket, login or terminal
-//! to ask for: those are the caller's.
+//! to ask for: those are the caller's. What look-ups came to is recorded for the run as a whole, outside.
 
-use api::host::{Channel, Handed, HostFiles, TreePart, UserTerminal};
+use api::host::{Channel, Handed, Host, HostFiles, TreePart, UserTerminal};
 use futures::future::BoxFuture;
 use protocol::attach::{
-    Entry, EntryKind, IgnoreFile, Login, Name, OpenFor, ReadRequest, SocketAddress, WriteRequest,
+    Entry, EntryKind, IgnoreFile, LockRecord, LockReply, LockRequest, Login, Name, OpenFor,
+    ReadRequest, SocketAddress, WriteRequest,
 };
 use protocol::{Digest, Error};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
@@ -31,8 +32,8 @@ const LONGEST_IGNORES: u64 = 1 << 20;
 /// Characters that stand for others in patterns.
 const PATTERN: &[char] = &['*', '?', '[', ']', '\\'];
 
-/// The files of a container.
-pub(super) struct Files(Arc<Root>);
+/// The files of a container, and the host of the outer session, for what a run records as a whole.
+pub(super) struct Files(Arc<Root>, Arc<Host>);
 
 struct Root {
     /// Nothing can be read from the descriptor itself.
@@ -49,7 +50,7 @@ struct Root {
 impl Files {
     /// The files below a root; `hidden` are paths of secrets and sockets.
     pub(super) fn new(
-        descriptor: OwnedFd,
+        (descriptor, outer): (OwnedFd, Arc<Host>),
         (workdir, home): (String, String),
         hidden: Vec<String>,
     ) -> io::Result<Self> {
@@ -68,7 +69,7 @@ impl Files {
         let opened = root.hidden.iter().filter_map(|path| root.find(path, OFlags::PATH).ok());
         let mounts: HashSet<u64> = opened.filter_map(|it| mount_of(&it).ok()).collect();
         root.hidden_mounts = mounts.into_iter().filter(|mount| *mount != own).collect();
-        Ok(Self(Arc::new(root)))
+        Ok(Self(Arc::new(root), outer))
     }
 
     /// Works with the files on a thread that may wait for a disk.
@@ -261,6 +262,14 @@ impl HostFiles for Files {
     fn terminal(&self) -> BoxFuture<'_, Result<UserTerminal, Error>> {
         let hint = "open it where the command is started";
         refused("no terminal can be opened".to_owned(), hint)
+    }
+
+    fn locked(&self, request: LockRequest) -> BoxFuture<'_, Result<LockReply, Error>> {
+        self.1.files().locked(request)
+    }
+
+    fn lock(&self, record: LockRecord) -> BoxFuture<'_, Result<(), Error>> {
+        self.1.files().lock(record)
     }
 
     fn find_up(&self, name: String) -> BoxFuture<'_, Result<Option<String>, Error>> {

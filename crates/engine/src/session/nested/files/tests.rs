@@ -1,6 +1,7 @@
 //! The files of a folder as if it were the root of a container.
 
 use super::*;
+use crate::session::host::AttachedHost;
 use std::os::unix::fs::symlink;
 
 /// A root with a few files, as if it were a container's.
@@ -23,8 +24,9 @@ fn fixture() -> Fixture {
     symlink("../../../../../../etc/passwd", path("work/out")).unwrap();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(folder.path(), flags, Mode::empty()).unwrap();
+    let outer = Arc::new(Host::new(Arc::new(AttachedHost::default())));
     let hidden = vec!["/work/sub/a*b".to_owned()];
-    let files = Files::new(root, ("/work".into(), "/root".into()), hidden).unwrap();
+    let files = Files::new((root, outer), ("/work".into(), "/root".into()), hidden).unwrap();
     Fixture { folder, files }
 }
 
