@@ -118,14 +118,20 @@ impl Landing {
     }
 
     /// Removes the entry at a path with all that is in it. What is not there is fine; what lies
-    /// behind a link is not there.
+    /// behind a link is not there. With a slash at its end the path means a directory, which goes if
+    /// nothing is left in it.
     pub fn remove(&self, path: &[u8]) -> Result<(), Error> {
+        let (path, if_empty) = match path.strip_suffix(b"/") {
+            Some(path) => (path, true),
+            None => (path, false),
+        };
         let mut parts: Vec<&[u8]> = names(path).collect();
         parts.iter().try_for_each(|name| self.check(path, name))?;
         let Some(last) = parts.pop() else {
             return Err(Error::BadName(self.path_of(path)));
         };
         match self.place(&parts.join(&b'/')) {
+            Ok(place) if if_empty => place.remove_if_empty(last),
             Ok(place) => place.remove(last),
             Err(Error::Io { source, .. }) if is_no_directory(&source) => Ok(()),
             Err(error) => Err(error),

@@ -100,6 +100,15 @@ impl Place<'_> {
         }
     }
 
+    /// Removes a directory if nothing is in it. Anything else stays.
+    pub(crate) fn remove_if_empty(&self, name: &[u8]) -> Result<(), Error> {
+        self.check(name)?;
+        match unlinkat(&self.open, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+            Err(errno) => Err(self.failed("remove", name, errno)),
+        }
+    }
+
     /// Names of all that is in the directory.
     pub fn names(&self) -> Result<Vec<Vec<u8>>, Error> {
         list(&self.open).map_err(|errno| self.landing.failed("read", &self.path, errno))

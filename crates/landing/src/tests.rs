@@ -187,6 +187,20 @@ fn removing_goes_deep_and_stays_inside() {
 }
 
 #[test]
+fn emptied_directories_go_and_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let landing = landing(&folder, Others::Keep);
+    fs::create_dir_all(folder.path().join("a/empty")).unwrap();
+    fs::create_dir_all(folder.path().join("full/of")).unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    for path in [&b"a/empty/"[..], b"a/", b"full/", b"file/", b"none/", b"file/below/"] {
+        landing.remove(path).unwrap();
+    }
+    assert_eq!(names_in(&folder), ["file", "full"]);
+    assert!(landing.remove(b"../x/").is_err() && landing.remove(b"/").is_err());
+}
+
+#[test]
 fn holes_stay_holes_and_sizes_are_checked() {
     let folder = tempfile::tempdir().unwrap();
     let landing = landing(&folder, Others::Keep);

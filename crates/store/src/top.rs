@@ -45,18 +45,7 @@ impl Top {
 
     /// The entry at a path that passes through no link.
     pub(crate) fn node(&self, path: &[u8]) -> Result<Option<Node>, Error> {
-        let unread = |errno| failed("read", path, errno);
-        let mut node = self.tree.root().map_err(unread)?;
-        for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-            if !node.metadata.is_directory() {
-                return Ok(None);
-            }
-            match self.tree.lookup(&node, name).map_err(unread)? {
-                Some(child) => node = child,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(node))
+        self.tree.at(path).map_err(|errno| failed("read", path, errno))
     }
 
     /// Sees to it that the draft has a directory which the tree has.

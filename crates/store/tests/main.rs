@@ -3,6 +3,7 @@
 
 mod altering;
 mod chain;
+mod comparing;
 mod damage;
 mod editing;
 mod hostile;

@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("config", &[]),
     ("selection", &[]),
+    ("patch", &[]),
     ("redact", &[]),
     ("screen", &[]),
     ("telemetry", &["protocol", "screen"]),
@@ -25,8 +26,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "api",
         &[
-            "debian", "fetch", "graph", "image", "protocol", "redact", "registry", "sandbox",
-            "store",
+            "debian", "fetch", "graph", "image", "patch", "protocol", "redact", "registry",
+            "sandbox", "store",
         ],
     ),
     (

@@ -27,8 +27,8 @@ pub(crate) struct IntoDirectory {
     pub(crate) path: String,
     /// Whether everything goes that is there and is not written.
     pub(crate) wipe: bool,
-    /// Paths that are removed first.
-    pub(crate) removed: Vec<String>,
+    /// Paths that are removed first, as [`Destination::removed`] has them.
+    pub(crate) removed: Vec<Vec<u8>>,
 }
 
 /// Writes a directory, and gives the absolute path of where it is now.
@@ -39,7 +39,6 @@ pub(crate) async fn directory(
 ) -> Result<String, Error> {
     let IntoDirectory { path, wipe, removed } = to;
     let export = Export::begin(path, Writing::Directory { wipe }, cx);
-    let removed: Vec<Vec<u8>> = removed.into_iter().map(String::into_bytes).collect();
     let Some(handed) = export.open().await? else {
         let send = move |frames: &mut Frames| {
             frames.remove(&removed);

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// Asks to write a tree or one file to the host. Frames follow: first [`super::FrameKind::Remove`]
-/// for each path that is to go, then entries as a read has them, a single file as one entry with an
+/// for each path that is to go (with a slash at its end, a directory that goes if it is empty by
+/// then), then entries as a read has them, a single file as one entry with an
 /// empty path, and [`super::FrameKind::End`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -7,6 +7,7 @@
 
 mod alter;
 mod copy;
+mod exact;
 mod filter;
 mod remove;
 

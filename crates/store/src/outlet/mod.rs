@@ -51,7 +51,8 @@ pub struct Destination {
     pub wipe: bool,
     /// Whether the directory was made for this, and so gets mode and time of the one that goes out.
     pub made: bool,
-    /// Paths below it that are removed first.
+    /// Paths below it that are removed first, with all that is in them. Those that end with a slash
+    /// come after the others, in this order: directories that go if nothing is left in them.
     pub removed: Vec<Vec<u8>>,
 }
 

@@ -40,6 +40,8 @@ impl Outlet {
     /// or as it is to be.
     pub fn write(&self, mut to: Destination, watch: &dyn Watch) -> Result<Written, Error> {
         let (made, removed) = (to.top(), std::mem::take(&mut to.removed));
+        let (emptied, removed): (Vec<_>, Vec<_>) =
+            removed.into_iter().partition(|path| path.ends_with(b"/"));
         let landing = to.landing();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = (threads * 2).clamp(FEWEST_THREADS, MOST_THREADS);
@@ -53,6 +55,7 @@ impl Outlet {
         }
         pool.install(|| {
             writer.remove_all(&removed);
+            writer.remove_emptied(&emptied);
             rayon::scope(|scope| writer.directory(scope, self.top.clone(), made));
             writer.link_all();
             let others = std::mem::take(&mut *lock(&writer.others));
@@ -236,6 +239,16 @@ impl<'a> Writer<'a> {
             self.passed(0, 0);
             Ok(())
         });
+    }
+
+    /// Removes directories that are empty by now, one after the other: they come the deepest first.
+    fn remove_emptied(&self, paths: &[Vec<u8>]) {
+        for path in paths {
+            if self.is_stopped() {
+                return;
+            }
+            self.check(self.landing.remove(path).map_err(Error::from));
+        }
     }
 
     /// Finishes directories, the deepest first: a finished one may not be entered any more. After a

@@ -5,6 +5,7 @@
 //! cached, so a view is as cheap to make as to drop. It never writes.
 
 mod error;
+mod exact;
 mod glob;
 mod resolve;
 mod tree;
@@ -112,8 +113,13 @@ impl View {
     /// The bytes of a regular file, links followed, compared with what they were as they are read.
     pub fn read(&self, path: &str) -> Result<Verified, ViewError> {
         let node = self.tree.find_file(path)?;
-        let file = self.tree.open(&node, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY);
-        let file = File::from(file.map_err(|errno| failure(path, errno))?);
+        self.verified(&node).map_err(|errno| failure(path, errno))
+    }
+
+    /// The bytes of a file of the tree.
+    fn verified(&self, node: &Node) -> Result<Verified, rustix::io::Errno> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::from(self.tree.open(node, flags)?);
         let layer = node.parts.first().and_then(|part| self.tree.places[*part].layer.as_ref());
         let (Some(layer), Some(inspector)) = (layer, &self.inspector) else {
             return Ok(Verified::unchecked(file));
