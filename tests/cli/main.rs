@@ -35,6 +35,9 @@ mod graph;
 // Sessions inside containers.
 mod nested;
 
+// What was done between two directories, and the same done elsewhere.
+mod changes;
+
 // What a host lends to containers, and what containers lend to each other.
 mod secrets;
 mod services;

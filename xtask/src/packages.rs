@@ -39,6 +39,7 @@ const TEST: &[Need] = &[
     Need { package: "util-linux", present: || exists("unshare") },
     Need { package: "mount", present: || exists("mount") },
     Need { package: "busybox-static", present: static_busybox },
+    Need { package: "git", present: || exists("git") },
     Need { package: "python3", present: || exists("python3") },
     Need { package: "docker-registry", present: || exists("docker-registry") },
     Need { package: "skopeo", present: || exists("skopeo") },

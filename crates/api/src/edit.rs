@@ -5,6 +5,7 @@
 //! when the edit is written.
 
 use crate::alteration::Alteration;
+use crate::changeset::{Done, PatchConflict, patching};
 use crate::directory::Directory;
 use crate::file::File;
 use crate::owner::{self, OwnerSpec};
@@ -76,6 +77,30 @@ pub(crate) enum Edit {
         /// Whether directories are meant.
         directory: bool,
     },
+    /// Does what was done from one directory to another.
+    Changes {
+        /// Where.
+        path: String,
+        /// What comes, each entry at its path.
+        layer: Directory,
+        /// What comes and goes.
+        done: Arc<Done>,
+    },
+    /// Applies a patch.
+    Patch {
+        /// Where.
+        path: String,
+        /// The patch.
+        patch: PatchText,
+        /// What happens to what does not fit.
+        on_conflict: PatchConflict,
+    },
+}
+
+/// A patch, as text or in a file of any length.
+pub(crate) enum PatchText {
+    Text(Arc<[u8]>),
+    File(File),
 }
 
 /// Which entries of a directory are meant.
@@ -103,6 +128,13 @@ enum Step {
     Take { source: Source, filter: Filter },
     Alter(Alteration),
     Remove { paths: Vec<String>, directory: bool },
+    Changes { path: String, layer: View, done: Arc<Done> },
+    Patch { path: String, patch: PatchSource, on_conflict: PatchConflict },
+}
+
+enum PatchSource {
+    Text(Arc<[u8]>),
+    File(Source),
 }
 
 struct Source {
@@ -144,6 +176,17 @@ impl Edit {
                     digest.text(path);
                 });
             }
+            Self::Changes { path, layer, done } => {
+                digest.text("changes").text(path).digest(&layer.known_identity());
+                done.digest_into(digest);
+            }
+            Self::Patch { path, patch, on_conflict } => {
+                digest.text("patch").text(path).number(*on_conflict as u64);
+                match patch {
+                    PatchText::Text(text) => digest.bytes(text),
+                    PatchText::File(file) => digest.digest(&file.known_identity()),
+                };
+            }
         }
     }
 
@@ -154,15 +197,19 @@ impl Edit {
             Self::CopyDirectory { source, .. } | Self::Take { source, .. } => {
                 source.nesting_as_source()
             }
+            Self::Changes { layer, .. } => layer.nesting_as_source(),
+            Self::Patch { patch: PatchText::File(file), .. } => file.nesting_as_source(),
             _ => 0,
         }
     }
 
-    /// The tree that the edit copies from.
+    /// The tree that the edit takes from.
     pub(crate) fn source(&self) -> Option<&Tree> {
         match self {
             Self::CopyFile { source, .. } => Some(source.tree()),
             Self::CopyDirectory { source, .. } | Self::Take { source, .. } => Some(source.tree()),
+            Self::Changes { layer, .. } => Some(layer.tree()),
+            Self::Patch { patch: PatchText::File(file), .. } => Some(file.tree()),
             _ => None,
         }
     }
@@ -172,6 +219,8 @@ impl Edit {
         match self {
             Self::CopyDirectory { path, .. } => Some(format!("directory copied to {path}")),
             Self::Take { .. } => Some("directory filtered".to_owned()),
+            Self::Changes { .. } => Some("directory with changes".to_owned()),
+            Self::Patch { .. } => Some("directory with a patch".to_owned()),
             Self::Alter(alteration) => alteration.kept_as(),
             _ => None,
         }
@@ -207,6 +256,22 @@ impl Edit {
             Self::Alter(alteration) => (Step::Alter(alteration.clone()), alteration.owner()),
             Self::Remove { paths, directory } => {
                 (Step::Remove { paths: paths.clone(), directory: *directory }, OwnerSpec::Root)
+            }
+            Self::Changes { path, layer, done } => {
+                let layer = services.store.view(&layer.snapshot(services).await?);
+                let (path, done) = (path.clone(), Arc::clone(done));
+                (Step::Changes { path, layer, done }, OwnerSpec::Root)
+            }
+            Self::Patch { path, patch, on_conflict } => {
+                let patch = match patch {
+                    PatchText::Text(text) => PatchSource::Text(text.clone()),
+                    PatchText::File(file) => {
+                        let snapshot = file.snapshot(services).await?;
+                        PatchSource::File(Source::new(services, &snapshot, file.path()))
+                    }
+                };
+                let (path, on_conflict) = (path.clone(), *on_conflict);
+                (Step::Patch { path, patch, on_conflict }, OwnerSpec::Root)
             }
         };
         Ok(Prepared { step, owner })
@@ -269,6 +334,20 @@ impl Prepared {
                 let kind = if *directory { Remove::Directory } else { Remove::File };
                 paths.iter().try_for_each(|path| editor.remove(path, kind))?;
             }
+            Step::Changes { path, layer, done } => {
+                let base = editor.directory_at(path)?;
+                done.apply(editor, &base, layer)?;
+            }
+            Step::Patch { path, patch, on_conflict } => match patch {
+                PatchSource::Text(text) => {
+                    patching::apply(editor, path, &mut &text[..], *on_conflict)?;
+                }
+                PatchSource::File(source) => {
+                    let file = source.view.read(&source.path).map_err(store::Error::from)?;
+                    let mut text = std::io::BufReader::with_capacity(1 << 16, file);
+                    patching::apply(editor, path, &mut text, *on_conflict)?;
+                }
+            },
         }
         Ok(())
     }

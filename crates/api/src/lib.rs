@@ -8,6 +8,7 @@
 mod address;
 mod alteration;
 mod cache_volume;
+mod changeset;
 mod compat;
 mod container;
 mod content_digest;
@@ -69,6 +70,7 @@ pub fn install(builder: &mut graph::Builder) {
     file::install(builder);
     stat::install(builder);
     search::install(builder);
+    changeset::install(builder);
     host::install(builder);
     cache_volume::install(builder);
     secret::install(builder);

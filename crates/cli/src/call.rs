@@ -234,6 +234,12 @@ fn print(
     json: bool,
     output: Option<&Path>,
 ) -> Result<(), Error> {
+    if plan.applies && answer::is_empty(plan, data) {
+        context.output.note("no changes to apply");
+        if plan.end == End::Export {
+            return Ok(());
+        }
+    }
     if plan.end == End::Export {
         let saved = answer::text(plan, data);
         context.output.note(&format!("Saved to \"{saved}\"."));

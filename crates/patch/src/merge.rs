@@ -65,11 +65,8 @@ impl Merge<'_> {
         };
         let (first, first_of_theirs) = (self.ours.next, self.theirs.next);
         let mut end = start;
-        loop {
-            let Some(reached) = self.ours.take_up_to(end).or_else(|| self.theirs.take_up_to(end))
-            else {
-                break;
-            };
+        while let Some(reached) = self.ours.take_up_to(end).or_else(|| self.theirs.take_up_to(end))
+        {
             end = end.max(reached);
         }
         Some(Region {

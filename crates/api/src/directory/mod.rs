@@ -1,6 +1,7 @@
 //! `Directory`: a tree, or a directory somewhere in one.
 
 mod alter;
+mod change;
 mod export;
 mod look;
 mod read;
@@ -41,6 +42,7 @@ pub(crate) fn install(builder: &mut Builder) {
     search::install(builder);
     write::install(builder);
     alter::install(builder);
+    change::install(builder);
     export::install(builder);
     terminal::install(builder);
 }

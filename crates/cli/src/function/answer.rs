@@ -31,6 +31,12 @@ pub(crate) fn json(plan: &Plan, data: &Value) -> String {
     pretty(&name_leaves(value, &field))
 }
 
+/// Whether the changes that were asked about beside the result are none.
+pub(crate) fn is_empty(plan: &Plan, data: &Value) -> bool {
+    let above = &plan.path[..plan.path.len().saturating_sub(1)];
+    result(data, above)["isEmpty"] == Value::Bool(true)
+}
+
 /// JSON with four spaces of indent, sorted keys and a newline at the end.
 pub(crate) fn pretty(value: &Value) -> String {
     let mut out = vec![];

@@ -3,7 +3,7 @@
 //! The chain becomes one document. Values that only the engine can make (a container from an
 //! address, a directory of the host) are looked up before in one document of their own, all at once.
 
-use super::chain::{Chain, object_type};
+use super::chain::{Chain, Step, object_type};
 use super::literal::Literal;
 use super::name::kebab;
 use super::value::{Gathered, LookUp, read};
@@ -22,6 +22,8 @@ pub(crate) struct Plan {
     pub(crate) path: Vec<String>,
     /// What the result is.
     pub(crate) end: End,
+    /// Whether the last call applies changes, of which there may be none.
+    pub(crate) applies: bool,
     calls: Vec<(String, Vec<(String, Literal)>)>,
 }
 
@@ -59,9 +61,10 @@ impl Plan {
             calls.push((step.field.name.clone(), arguments));
         }
         let end = end(schema, chain, export_to, &mut calls);
+        let applies = applies(chain, &end);
         let path = calls.iter().map(|(name, _)| name.clone()).collect();
         let Gathered { look_ups, warnings } = gathered;
-        Ok(Self { look_ups, warnings, path, end, calls })
+        Ok(Self { look_ups, warnings, path, end, applies, calls })
     }
 
     /// The document for the look-ups, if there are any.
@@ -92,8 +95,10 @@ impl Plan {
     /// The document for the chain.
     pub(crate) fn document(&self, answers: &[String]) -> String {
         let mut document = String::new();
-        for (name, arguments) in &self.calls {
-            let _ = write!(document, "{{{name}");
+        for (position, (name, arguments)) in self.calls.iter().enumerate() {
+            let is_last = position + 1 == self.calls.len();
+            let beside = if is_last && self.applies { "isEmpty " } else { "" };
+            let _ = write!(document, "{{{beside}{name}");
             for (index, (argument, literal)) in arguments.iter().enumerate() {
                 let _ = write!(document, "{}{argument}: ", if index == 0 { "(" } else { ", " });
                 literal.write(answers, &mut document);
@@ -104,6 +109,18 @@ impl Plan {
         }
         document.extend(std::iter::repeat_n('}', self.calls.len()));
         document
+    }
+}
+
+/// Whether the last call writes what a changeset holds to the host.
+fn applies(chain: &Chain<'_>, end: &End) -> bool {
+    const TYPE: &str = "Changeset";
+    let returns =
+        |step: Option<&Step<'_>>| step.is_some_and(|step| step.field.returns.base() == TYPE);
+    match (end, chain.steps.as_slice()) {
+        (End::Export, steps) => returns(steps.last()),
+        (_, [.., of, last]) => last.field.name == "export" && returns(Some(of)),
+        _ => false,
     }
 }
 

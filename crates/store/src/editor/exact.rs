@@ -14,6 +14,11 @@ use rustix::io::Errno;
 use std::io::Write;
 
 impl Editor {
+    /// The exact path of a directory that is there, from one as it was typed.
+    pub fn directory_at(&self, path: &str) -> Result<Vec<u8>, Error> {
+        Ok(self.top.tree.find_directory(path)?.path)
+    }
+
     /// What is at a path now; none if nothing is.
     pub fn entry_at(&self, path: &[u8]) -> Result<Option<Metadata>, Error> {
         Ok(self.top.node(path)?.map(|node| node.metadata))
