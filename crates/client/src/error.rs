@@ -169,6 +169,11 @@ impl Error {
                 "name the files with CITOOL_ENGINE_CA, CITOOL_ENGINE_CERT and CITOOL_ENGINE_KEY"
                     .into()
             }
+            Self::Unreachable { engine, .. } if engine.starts_with("tcp://") => {
+                "an engine listens at a port when `listen` in its engine.toml names it: see that one runs \
+                 there, and that nothing on the way refuses the connection"
+                    .into()
+            }
             Self::SocketPathTooLong(_) => {
                 "choose a shorter path for the state folder with CITOOL_STATE_DIR".into()
             }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Most of an error's text that is read.
 const ERROR_LIMIT: u64 = 64 << 10;
@@ -108,10 +108,18 @@ pub(crate) fn stalled(what: &str, url: &Url, waited: Duration) -> Error {
     Error::Stalled { what: what.to_owned(), host: host_of(url), waited }
 }
 
-/// Seconds only: the other form is a date, which no registry is known to send.
+/// How long to wait, in seconds or until a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    text.trim().parse().ok().map(Duration::from_secs)
+    pause(headers.get(RETRY_AFTER)?.to_str().ok()?.trim(), SystemTime::now())
+}
+
+fn pause(text: &str, now: SystemTime) -> Option<Duration> {
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(text).ok()?;
+    // One that has passed is no reason to wait.
+    Some(until.duration_since(now).unwrap_or_default())
 }
 
 #[derive(Deserialize)]
@@ -141,6 +149,16 @@ fn message(text: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn registries_say_how_long_to_wait_in_two_ways() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(pause("120", now), Some(Duration::from_secs(120)));
+        assert_eq!(pause(date, now), Some(Duration::from_secs(7)));
+        assert_eq!(pause(date, SystemTime::now()), Some(Duration::ZERO));
+        assert_eq!(pause("soon", now), None);
+    }
 
     #[test]
     fn messages_are_taken_from_the_usual_form() {
