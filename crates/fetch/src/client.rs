@@ -4,6 +4,7 @@ use crate::error::cause;
 use crate::{Error, Settings};
 use reqwest::header::HeaderMap;
 use reqwest::{Certificate, Proxy, Response, StatusCode, redirect};
+use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) settings: Settings,
+    /// A host that is reached at another address than its name says.
+    elsewhere: Option<(String, SocketAddr)>,
     built: OnceLock<Result<Built, String>>,
 }
 
@@ -25,7 +28,13 @@ struct Built {
 
 impl Client {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, built: OnceLock::new() }
+        Self { settings, elsewhere: None, built: OnceLock::new() }
+    }
+
+    /// A client of its own that reaches a host at this address, and not through a proxy.
+    pub(crate) fn leading(&self, elsewhere: (String, SocketAddr)) -> Self {
+        let settings = Settings { proxy: None, ..self.settings.clone() };
+        Self { settings, elsewhere: Some(elsewhere), built: OnceLock::new() }
     }
 
     /// Sends a GET and turns answers that are none into errors. 304 and 416 are answers.
@@ -64,7 +73,11 @@ impl Client {
     fn client(&self, url: &str) -> Result<&reqwest::Client, Error> {
         let refuse =
             |reason: &String| Error::Address { url: url.to_owned(), reason: reason.clone() };
-        let built = self.built.get_or_init(|| build(&self.settings)).as_ref().map_err(refuse)?;
+        let built = self
+            .built
+            .get_or_init(|| build(&self.settings, self.elsewhere.as_ref()))
+            .as_ref()
+            .map_err(refuse)?;
         let secure = url.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"));
         match &built.no_certificates {
             Some(reason) if secure => {
@@ -77,7 +90,7 @@ impl Client {
 
 /// A machine without certificates still gets a client: plain http needs none, and package
 /// archives are signed by other means.
-fn build(settings: &Settings) -> Result<Built, String> {
+fn build(settings: &Settings, elsewhere: Option<&(String, SocketAddr)>) -> Result<Built, String> {
     let builder = || -> Result<reqwest::ClientBuilder, String> {
         let builder = reqwest::Client::builder()
             .user_agent(concat!("ci-tool/", env!("CARGO_PKG_VERSION")))
@@ -86,6 +99,10 @@ fn build(settings: &Settings) -> Result<Built, String> {
             .redirect(redirect::Policy::limited(5))
             .retry(reqwest::retry::never())
             .no_proxy();
+        let builder = match elsewhere {
+            Some((host, address)) => builder.resolve(host, *address),
+            None => builder,
+        };
         let Some(proxy) = &settings.proxy else { return Ok(builder) };
         let proxy = Proxy::all(proxy)
             .map_err(|error| format!("the proxy `{proxy}` makes no sense: {}", cause(&error)))?;

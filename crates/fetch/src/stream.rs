@@ -10,6 +10,7 @@ use bytes::Bytes;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
 use sha2::{Digest as _, Sha256};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -22,6 +23,8 @@ pub struct Request {
     pub authorization: Option<String>,
     /// Of the version that is there already.
     pub known: Validators,
+    /// A host that is reached at another address than its name says, directly.
+    pub elsewhere: Option<(String, SocketAddr)>,
 }
 
 /// What a reader of a [`Stream`] gets.
@@ -52,6 +55,10 @@ pub struct Stream {
 
 /// Asks for a file; none where it is still the known version.
 pub(crate) async fn open(client: Arc<Client>, request: Request) -> Result<Option<Stream>, Error> {
+    let client = match &request.elsewhere {
+        Some(elsewhere) => Arc::new(client.leading(elsewhere.clone())),
+        None => client,
+    };
     let mut attempt = 1;
     let response = loop {
         match ask(&client, &request, conditions(&request.known)).await {

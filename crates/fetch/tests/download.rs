@@ -313,7 +313,7 @@ async fn an_unknown_scheme_is_refused() {
 
 fn request(server: &Server) -> Request {
     let known = Validators::default();
-    Request { url: server.url.clone(), authorization: None, known }
+    Request { url: server.url.clone(), authorization: None, known, elsewhere: None }
 }
 
 /// All bytes of a stream, and how often it began anew.
@@ -380,4 +380,17 @@ async fn a_stream_is_refused_with_the_servers_words() {
     let odd = Request { authorization: Some("a\nb".into()), ..request(&server) };
     let error = fetcher().stream(odd).await.unwrap_err();
     assert!(!error.to_string().contains("a\nb"), "{error}");
+}
+
+#[tokio::test]
+async fn a_host_can_be_elsewhere() {
+    let server = Server::start(|_, _| ok(b"here")).await;
+    let address: std::net::SocketAddr =
+        server.url["http://".len()..].trim_end_matches("/file").parse().unwrap();
+    let url = format!("http://a-service:{}/file", address.port());
+    let elsewhere = Some(("a-service".to_owned(), address));
+    let mut stream =
+        fetcher().stream(Request { url, elsewhere, ..request(&server) }).await.unwrap().unwrap();
+    assert_eq!(whole(&mut stream).await.unwrap().0, b"here");
+    assert!(server.requests()[0].contains("host: a-service:"), "{:?}", server.requests());
 }

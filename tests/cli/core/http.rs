@@ -157,3 +157,27 @@ fn a_large_file_goes_straight_to_disk_and_can_be_given_up() {
     assert!(!output.status.success(), "{output:#?}");
     drop(session);
 }
+
+#[test]
+fn a_service_serves_files() {
+    let state = State::new();
+    let session = Session::start(&state);
+    let serve = r#"mkdir -p /www; echo "volatile: $V" > /www/page; exec httpd -f -p 8080 -h /www"#;
+    let service = session.leaf(&session.on_container(&format!(
+        r#"withVolatileVariable(name: "V", value: "seen") {{ withExposedPort(port: 8080) {{
+            asService(args: ["sh", "-c", {}]) {{ id }} }} }}"#,
+        json!(serve)
+    )));
+    // It is started for the download, under whatever name the address has for it.
+    let given =
+        http("http://web:8080/page", &format!("experimentalServiceHost: {service}"), "contents");
+    assert_eq!(session.leaf(&given), "volatile: \n", "a service knows no volatile variable");
+    // One that runs is found by its own name.
+    let started =
+        session.query(&format!("{{ loadServiceFromID(id: {service}) {{ start hostname }} }}"));
+    let host = started["loadServiceFromID"]["hostname"].as_str().unwrap();
+    let url = format!("http://{host}:8080/page");
+    assert_eq!(session.leaf(&http(&url, "", "name")), "page");
+    let said = session.error(&http(&format!("http://{host}:8080/none"), "", "contents"));
+    assert!(said.contains("status 404"), "{said}");
+}

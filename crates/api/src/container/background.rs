@@ -46,7 +46,10 @@ pub(crate) struct Beside {
 
 impl Background {
     pub(super) fn new(container: &Container, command: Command) -> Self {
-        Self { container: container.clone(), command }
+        let mut container = container.clone();
+        // A service is shared by all who name it, so it sees nothing that is no part of its name.
+        container.volatile.clear();
+        Self { container, command }
     }
 
     /// Stands for all that makes it what it is.

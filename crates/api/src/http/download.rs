@@ -1,5 +1,6 @@
 //! Gets a file from a web server into the store, or finds that it has it already.
 
+use super::way::Way;
 use crate::services::Services;
 use bytes::Bytes;
 use fetch::{Fetcher, Piece, Request, Validators};
@@ -42,6 +43,8 @@ pub(super) struct Wanted {
     pub(super) authorization: Option<String>,
     /// Sha256 of the file.
     pub(super) checksum: Option<[u8; 32]>,
+    /// The service that serves it.
+    pub(super) way: Option<Arc<Way>>,
 }
 
 /// What is remembered of a file.
@@ -115,6 +118,9 @@ fn forget(asked: &Downloads, key: Digest, cell: &Arc<OnceCell<Vec<u8>>>) {
 fn key(wanted: &Wanted, cx: &Context) -> Digest {
     let mut key = Digest::builder("http");
     key.number(FORMAT).text(&wanted.url);
+    if let Some(way) = &wanted.way {
+        key.text("service").digest(way.service());
+    }
     if let Some(authorization) = &wanted.authorization {
         key.digest(&cx.sealed(authorization.as_bytes()));
     }
@@ -137,6 +143,7 @@ async fn ask(wanted: &Wanted, key: Digest, cx: &Context) -> Result<Vec<u8>, Erro
         url: wanted.url.clone(),
         authorization: wanted.authorization.clone(),
         known: known.as_ref().map(Record::validators).unwrap_or_default(),
+        elsewhere: wanted.way.as_ref().map(|way| way.elsewhere()),
     };
     let progress = span.clone();
     let downloaded = async {

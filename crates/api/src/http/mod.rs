@@ -5,6 +5,7 @@
 //! straight into the store, and are known by their content.
 
 mod download;
+mod way;
 
 pub use download::{Downloads, Web};
 
@@ -18,7 +19,9 @@ use crate::services::Services;
 use crate::tree::Tree;
 use download::{CONTENTS, MODE, Wanted};
 use graph::{Args, Builder, Context, Op, Ref, Root};
-use protocol::{Error, ErrorKind, Value};
+use protocol::{Error, Value};
+use std::sync::Arc;
+use way::Way;
 
 pub(crate) fn install(builder: &mut Builder) {
     builder.install::<Http>();
@@ -58,10 +61,6 @@ impl Op for Http {
     }
 
     async fn run(&self, _: &Root, cx: &Context) -> Result<File, Error> {
-        if self.experimental_service_host.is_some() {
-            let message = "`experimentalServiceHost` of `http` is not implemented yet";
-            return Err(Error::new(ErrorKind::NotImplemented, message));
-        }
         let name = match &self.name {
             Some(name) => checked_name(name)?,
             None => name_in(&self.url),
@@ -74,6 +73,9 @@ impl Op for Http {
                 None => None,
             },
             checksum: self.checksum.as_deref().map(checksum).transpose()?,
+            way: Way::to(&self.url, self.experimental_service_host.as_deref(), cx)
+                .await?
+                .map(Arc::new),
         };
         let (identity, snapshot) = download::get(wanted, cx).await?;
         let file = File::below(Tree::settled(identity, snapshot), CONTENTS).typed(&self.url);
