@@ -54,6 +54,7 @@ const TEST: &[Need] = &[
     Need { package: "passt", present: || exists("pasta") },
     Need { package: "openssh-client", present: || exists("ssh") && exists("ssh-keygen") },
     Need { package: "dropbear-bin", present: || exists("dropbear") },
+    Need { package: "qemu-user-static", present: || exists("qemu-aarch64-static") },
     Need { package: "python3-venv", present: python_venv },
     Need { package: "nodejs", present: || exists("node") },
     Need { package: "npm", present: || exists("npm") },

@@ -1,12 +1,20 @@
 //! `Address`: a text that names an object, for clients that let the engine read it.
 
+use crate::container::Container;
 use crate::secret::Secret;
 use crate::socket::Socket;
+use crate::volume::Volume;
 use graph::{Args, Builder, Context, Object, Op, Root, Scope};
 use protocol::Error;
 
 pub(crate) fn install(builder: &mut Builder) {
-    builder.install::<MakeAddress>().install::<Value>().install::<SecretAt>().install::<SocketAt>();
+    builder
+        .install::<MakeAddress>()
+        .install::<Value>()
+        .install::<SecretAt>()
+        .install::<SocketAt>()
+        .install::<ContainerAt>()
+        .install::<VolumeAt>();
 }
 
 /// A text that names an object.
@@ -74,5 +82,34 @@ impl Op for SocketAt {
 
     async fn run(&self, address: &Address, _: &Context) -> Result<Socket, Error> {
         Socket::at(&address.0)
+    }
+}
+
+/// The container that begins from the image at this address: `[registry/]repository[:tag][@digest]` or
+/// `deb://suite[+package...]`.
+#[derive(Args)]
+struct ContainerAt {}
+
+impl Op for ContainerAt {
+    type Parent = Address;
+    type Output = Container;
+    const NAME: &'static str = "container";
+
+    async fn run(&self, address: &Address, cx: &Context) -> Result<Container, Error> {
+        Container::at(&address.0, cx).await
+    }
+}
+
+/// The volume at this address: `engine://name[/directory]`.
+#[derive(Args)]
+struct VolumeAt {}
+
+impl Op for VolumeAt {
+    type Parent = Address;
+    type Output = Volume;
+    const NAME: &'static str = "volume";
+
+    async fn run(&self, address: &Address, _: &Context) -> Result<Volume, Error> {
+        Volume::at(&address.0)
     }
 }

@@ -47,6 +47,7 @@ mod stop;
 mod surroundings;
 mod times;
 mod tree;
+mod volume;
 
 pub use cache_volume::Turns;
 pub use container::Container;
@@ -84,6 +85,7 @@ pub fn install(builder: &mut graph::Builder) {
     http::install(builder);
     json_value::install(builder);
     schema_tool::install(builder);
+    volume::install(builder);
     // `GitRepository.commit` made a reference before it made a commit; clients of both times ask.
     builder.answer_for("GitRef", "GitCommit");
 }

@@ -4,6 +4,10 @@
 
 use std::io;
 
+/// The reason of [`Error::Program`] where a file is there that the machine cannot execute: perhaps it is
+/// for another kind of machine.
+pub const NO_PROGRAM: &str = "it is neither a program for this machine nor a script";
+
 /// Why a command could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -198,6 +198,10 @@ fn entries(mut points: Vec<MountPoint>) -> (Vec<MountEntry>, Vec<Mount>) {
                 mounts.push(mount);
                 MountKind::Descriptor
             }
+            Source::Device(mount) => {
+                mounts.push(mount);
+                MountKind::Device
+            }
             Source::Tmpfs { size } => MountKind::Tmpfs(size),
         };
         entries.push(MountEntry { target: point.target, kind, read_only: point.read_only });

@@ -18,6 +18,7 @@ mod container;
 mod driver;
 mod endpoint;
 mod error;
+mod gpus;
 mod hosts;
 mod launch;
 mod memory;
@@ -35,7 +36,8 @@ mod zygote;
 
 pub use cgroup::sweep;
 pub use endpoint::{Endpoint, Opened};
-pub use error::Error;
+pub use error::{Error, NO_PROGRAM};
+pub use gpus::{Gpu, gpus};
 pub use memory::{MEMORY_ENTRY, memory_file, memory_socket};
 pub use sandbox::Sandbox;
 pub use spec::{

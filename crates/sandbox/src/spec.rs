@@ -203,6 +203,8 @@ pub struct MountPoint {
 pub enum Source {
     /// A directory or a file.
     Mount(Mount),
+    /// A device node, which commands may use.
+    Device(Mount),
     /// An empty file system in memory.
     Tmpfs {
         /// Most bytes it may hold; none leaves the kernel's default, half of the memory.

@@ -15,7 +15,8 @@
 //!
 //! Of a run beside another container, the descriptor of that one's process 1 is in the place of the root.
 //! Descriptors of a run, in this order: status socket, [control group: `Run::group_files` of them],
-//! standard output, standard error, [standard input], root, one for each `MountKind::Descriptor`, [body].
+//! standard output, standard error, [standard input], root, one for each `MountKind::Descriptor` and
+//! `MountKind::Device`, [body].
 //!
 //! Back to the engine, each run has a socket of its own, on which the zygote and the container send [`Status`]
 //! packets. A run that is held waits there for one packet of the engine before its command begins. The last
@@ -146,10 +147,12 @@ pub(crate) struct MountEntry {
 }
 
 /// What is mounted.
-#[derive(Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub(crate) enum MountKind {
     /// The next descriptor.
     Descriptor,
+    /// The next descriptor, a device node that may be used.
+    Device,
     /// A new file system in memory of at most that many bytes.
     Tmpfs(Option<u64>),
 }

@@ -42,7 +42,7 @@ pub struct ParseLayerIdError;
 
 impl LayerId {
     /// A new name that nothing has yet.
-    pub(crate) fn random() -> Self {
+    pub fn random() -> Self {
         let mut bytes = [0_u8; 16];
         let mut filled = 0;
         while filled < bytes.len() {

@@ -19,8 +19,12 @@ use crate::top::Top;
 use crate::view::Tree;
 use crate::{Error, Mount, View};
 use protocol::Digest;
-use rustix::fs::{AtFlags, CWD, RenameFlags, Timespec, Timestamps, renameat_with, utimensat};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, RenameFlags, Timespec, Timestamps, mkdirat, openat, renameat_with,
+    utimensat,
+};
 use rustix::io::Errno;
+use rustix::mount::{OpenTreeFlags, open_tree};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,6 +123,27 @@ impl Volume {
     /// A bind mount of the volume. It does not keep the volume: hold both.
     pub fn mount(&self) -> Result<Mount, Error> {
         Mount::bind(&self.path)
+    }
+
+    /// A bind mount of a directory in the volume, which is made if it is missing. Commands write to the
+    /// volume, so no link on the way is followed.
+    pub fn mount_below(&self, directory: &str) -> Result<Mount, Error> {
+        let failed = |errno: Errno| Error::io("open", self.path.join(directory))(errno.into());
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut place = openat(CWD, &self.path, flags, Mode::empty()).map_err(failed)?;
+        for name in directory.split('/').filter(|name| !matches!(*name, "" | ".")) {
+            if name == ".." {
+                return Err(failed(Errno::INVAL));
+            }
+            match mkdirat(&place, name, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+            place = openat(&place, name, flags, Mode::empty()).map_err(failed)?;
+        }
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        let mount = open_tree(&place, "", flags | OpenTreeFlags::AT_EMPTY_PATH);
+        mount.map(Mount::from_fd).map_err(failed)
     }
 }
 

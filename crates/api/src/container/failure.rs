@@ -1,5 +1,6 @@
 //! What is said about commands that failed: they ended in an unwanted way, or never began.
 
+use super::Container;
 use super::captures::Captures;
 use super::run::Command;
 use protocol::{Error, ErrorKind, ExecFailure};
@@ -50,15 +51,33 @@ pub(super) fn unexpected_exit(
 /// A command that never began: the user's where it is the program or a path, else ours.
 pub(super) fn failed_to_run(
     error: sandbox::Error,
-    command: &Command,
-    captures: &Captures,
+    container: &Container,
+    (command, captures): (&Command, &Captures),
 ) -> Error {
-    match error {
-        sandbox::Error::Program { code, .. } => {
-            not_begun(error).with_exec(failure(command, code, captures))
+    match &error {
+        sandbox::Error::Program { code, reason, .. } => {
+            let exec = failure(command, *code, captures);
+            let foreign = reason == sandbox::NO_PROGRAM;
+            let hint = foreign.then(|| emulation(&container.platform)).flatten();
+            let failed = not_begun(error).with_exec(exec);
+            match hint {
+                Some(hint) => failed.with_hint(hint),
+                None => failed,
+            }
         }
-        error => not_begun(error),
+        _ => not_begun(error),
     }
+}
+
+/// What is missing where a program is for another machine: a handler of the kernel's for it.
+fn emulation(platform: &str) -> Option<String> {
+    let own = crate::platform::current();
+    (platform != own).then(|| {
+        format!(
+            "the container is for {platform} and this machine is {own}: install `qemu-user-static` where \
+             the engine runs, which has the kernel run such programs"
+        )
+    })
 }
 
 /// Why a command never began, in words.

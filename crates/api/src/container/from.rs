@@ -167,6 +167,17 @@ impl Op for ImageRef {
 }
 
 impl Container {
+    /// The container that begins from the image at an address, for the engine's own platform.
+    pub(crate) async fn at(address: &str, cx: &Context) -> Result<Self, Error> {
+        let from = From {
+            address: address.to_owned(),
+            registry_service: None,
+            protocol: None,
+            insecure_skip_tls_verify: false,
+        };
+        from.run(&Self::scratch(crate::platform::current()), cx).await
+    }
+
     /// This container with an image as its root that is assembled from Debian packages.
     pub(super) async fn assembled(&self, address: &str, cx: &Context) -> Result<Self, Error> {
         let address = Address::parse(address)?;
@@ -199,7 +210,7 @@ impl Container {
     }
 
     /// This container with an image as its root, and what the image says added to its configuration.
-    fn with_image(&self, image: Pulled) -> Self {
+    pub(super) fn with_image(&self, image: Pulled) -> Self {
         let mut changed = self.with_config(|config| config.add(&image.config));
         changed.rootfs = image.tree;
         changed.image_ref = image.reference.map(Arc::from);

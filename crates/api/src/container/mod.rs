@@ -13,7 +13,9 @@ mod exec;
 mod failure;
 mod files;
 mod from;
+mod gpus;
 mod healthcheck;
+mod host_store;
 mod look;
 mod mounts;
 mod outcome;
@@ -37,6 +39,7 @@ use crate::owner::OwnerSpec;
 use crate::paths;
 use crate::services::Services;
 use crate::tree::Tree;
+use crate::volume::Volume;
 pub(crate) use background::{Alive, Background, Beside};
 use bindings::Binding;
 use graph::{Builder, Extensions, Object};
@@ -81,6 +84,8 @@ pub struct Container {
     sockets: Vec<SocketMount>,
     /// Services that commands reach.
     bindings: Vec<Binding>,
+    /// Device nodes of graphics processors.
+    gpus: Vec<String>,
     /// What a terminal runs.
     terminal: Option<TerminalCommand>,
 }
@@ -118,6 +123,7 @@ enum MountSource {
         name: String,
     },
     Cache(CacheMount),
+    Volume(Arc<Volume>),
     Temporary {
         size: Option<u64>,
     },
@@ -155,9 +161,11 @@ pub(crate) fn install(builder: &mut Builder) {
     config::install(builder);
     exec::install(builder);
     files::install(builder);
+    gpus::install(builder);
     from::install(builder);
     look::install(builder);
     healthcheck::install(builder);
+    host_store::install(builder);
     mounts::install(builder);
     ports::install(builder);
     publish::install(builder);
@@ -200,6 +208,7 @@ impl Container {
             secrets: Secrets::default(),
             sockets: vec![],
             bindings: vec![],
+            gpus: vec![],
             terminal: None,
         }
     }
@@ -326,6 +335,7 @@ impl MountSource {
     fn unreadable(&self, path: &str) -> Error {
         match self {
             Self::Cache(_) => Error::user(format!("{path}: cannot retrieve path from cache")),
+            Self::Volume(_) => Error::user(format!("{path}: cannot retrieve path from volume")),
             _ => Error::user(format!("{path}: cannot retrieve path from tmpfs")),
         }
     }

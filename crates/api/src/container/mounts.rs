@@ -12,6 +12,7 @@ use crate::owner::OwnerSpec;
 use crate::paths;
 use crate::services::Services;
 use crate::tree::Tree;
+use crate::volume::Volume;
 use graph::{Args, Builder, Context, Op, Ref};
 use protocol::Error;
 
@@ -21,6 +22,7 @@ pub(super) fn install(builder: &mut Builder) {
         .install::<WithMountedFile>()
         .install::<WithMountedCache>()
         .install::<WithMountedTemp>()
+        .install::<WithMountedVolume>()
         .install::<WithoutMount>()
         .install::<Mounts>();
 }
@@ -187,6 +189,33 @@ impl Op for WithMountedTemp {
     }
 }
 
+/// Mounts a volume as it is. Commands that have it run every time, and what they write to it is seen by
+/// all others at once.
+#[derive(Args)]
+struct WithMountedVolume {
+    /// Where.
+    path: String,
+    /// The volume.
+    volume: Ref<Volume>,
+    /// Let no command write to it.
+    #[arg(default = "false")]
+    read_only: bool,
+    /// Replace `$VAR` and `${VAR}` in the path by the container's variables.
+    #[arg(default = "false")]
+    expand: bool,
+}
+
+impl Op for WithMountedVolume {
+    type Parent = Container;
+    type Output = Container;
+    const NAME: &'static str = "withMountedVolume";
+
+    async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
+        let path = container.mount_path(&self.path, self.expand)?;
+        Ok(container.mounted(path, MountSource::Volume(self.volume.arc()), self.read_only))
+    }
+}
+
 /// Takes a mount away, a secret's too.
 #[derive(Args)]
 struct WithoutMount {
@@ -226,6 +255,11 @@ impl Op for Mounts {
 }
 
 impl Container {
+    /// Whether commands see something that changes while nobody looks.
+    pub(super) fn is_live(&self) -> bool {
+        self.mounts.iter().any(|mount| matches!(mount.source, MountSource::Volume(_)))
+    }
+
     pub(super) fn mount_path(&self, path: &str, expand: bool) -> Result<String, Error> {
         let path = self.absolute(path, expand)?;
         if path == "/" {

@@ -195,7 +195,7 @@ impl Op for LayerFile {
     }
 }
 
-fn form(types: MediaTypes, compression: Option<LayerCompression>) -> Form {
+pub(super) fn form(types: MediaTypes, compression: Option<LayerCompression>) -> Form {
     let family = match types {
         MediaTypes::Oci => Family::Oci,
         MediaTypes::Docker => Family::Docker,
@@ -212,7 +212,7 @@ fn form(types: MediaTypes, compression: Option<LayerCompression>) -> Form {
 
 /// The container and its variants. A container without a root that has variants is only their common
 /// name.
-fn recipes(container: &Container, variants: &[Ref<Container>]) -> Vec<Recipe> {
+pub(super) fn recipes(container: &Container, variants: &[Ref<Container>]) -> Vec<Recipe> {
     let own = variants.is_empty() || !container.is_blank();
     let own = own.then(|| container.recipe());
     own.into_iter().chain(variants.iter().map(|variant| variant.recipe())).collect()

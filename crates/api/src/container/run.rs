@@ -26,7 +26,7 @@ use redact::Known;
 use sandbox::{Spec, Stdin, User};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Full, RunWatch, Scratch, Snapshot, Target, TargetKind, Volume};
+use store::{Full, LayerId, RunWatch, Scratch, Snapshot, Target, TargetKind, Volume};
 use tokio::sync::oneshot;
 
 /// Raised when a change here alters what a command observes or what a record holds.
@@ -64,16 +64,26 @@ pub(super) async fn run(
     let alone = container.sockets.is_empty() && container.bindings.is_empty();
     let shared = alone && terminal::interactive(cx).is_none() && !command.nests;
     let work = perform(container.clone(), command, services.clone(), cx.clone());
+    if container.is_live() {
+        // What it saw may be gone a moment later: it stands for nothing but itself.
+        let made = work.await?;
+        let record = decode(&made.value).and_then(|record| record.pinned(&services.store));
+        let own = LayerId::random().to_string();
+        let key = Digest::builder("action:live").digest(&key).text(&own).finish();
+        return Ok(after(container, key, record.ok_or_else(lost)?));
+    }
     let bytes = match shared {
         true => cx.action(key, &usable, work).await?,
         false => cx.action_of_session(key, &usable, work).await?,
     };
     // What came of the action is held, so that nothing of it can have gone meanwhile.
     let record = decode(&bytes).and_then(|record| record.pinned(&services.store));
-    // Unless it was found damaged just now, and is lost.
-    let lost = || Error::new(ErrorKind::Lost, "what the command left is lost");
-    let record = record.ok_or_else(lost)?;
-    Ok(after(container, key, record))
+    Ok(after(container, key, record.ok_or_else(lost)?))
+}
+
+/// What the command left was found damaged just now.
+fn lost() -> Error {
+    Error::new(ErrorKind::Lost, "what the command left is lost")
 }
 
 /// The digest of all that the command can observe.
@@ -113,8 +123,14 @@ pub(super) async fn action(
                 digest.text("cache").text(&cache.key);
                 volumes::digest_into(cache, &mut digest, services).await?
             }
+            MountSource::Volume(volume) => {
+                digest.text("volume").text(&volume.key).text(&volume.subdir)
+            }
             MountSource::Temporary { size } => digest.text("tmpfs").number(size.unwrap_or(0)),
         };
+    }
+    if !container.gpus.is_empty() {
+        list(digest.text("gpus"), &container.gpus);
     }
     container.secrets.digest_into(&mut digest, cx).await?;
     if command.nests {
@@ -248,7 +264,7 @@ async fn perform(
             let failure = failure(&command, exit.code, &captures);
             unexpected_exit(&exit, &line, failure, prepared.watch.full())
         }
-        Err(error) => failed_to_run(error, &command, &captures),
+        Err(error) => failed_to_run(error, &container, (&command, &captures)),
     };
     examine(&workspace, &services)?;
     drop(prepared.watch);
@@ -368,6 +384,7 @@ fn assemble(
     }
     // Last, so that they cover a mount at the same path.
     mounts.extend(from_client);
+    mounts.extend(container.gpu_mounts()?);
     mounts.extend(revealed.mounts(rootfs, services)?);
     let root_mount = root.mount_clone()?;
     workspace.root = Some(root);
@@ -541,6 +558,12 @@ fn open_mount(
             let open = workspace.volumes.iter().find(|open| open.key == cache.key);
             let open = open.ok_or_else(|| Error::internal("a cache volume was not opened"))?;
             (sandbox::Source::Mount(open.volume.mount()?), MountWork::Plain)
+        }
+        MountSource::Volume(live) => {
+            let open = workspace.volumes.iter().find(|open| open.key == live.key);
+            let open = open.ok_or_else(|| Error::internal("a volume was not opened"))?;
+            let mount = open.volume.mount_below(&live.subdir)?;
+            (sandbox::Source::Mount(mount), MountWork::Plain)
         }
         MountSource::Temporary { size } => {
             (sandbox::Source::Tmpfs { size: *size }, MountWork::Plain)

@@ -28,12 +28,24 @@ pub(super) async fn open(
     span: &Span,
 ) -> Result<Vec<OpenVolume>, Error> {
     let mut wanted: BTreeMap<&str, (CacheSharingMode, &CacheMount)> = BTreeMap::new();
-    for mount in &container.mounts {
-        let MountSource::Cache(cache) = &mount.source else { continue };
-        let (sharing, _) = wanted.entry(&cache.key).or_insert((cache.sharing, cache));
-        *sharing = cache.sharing.max(*sharing);
-    }
     let mut opened = vec![];
+    for mount in &container.mounts {
+        match &mount.source {
+            MountSource::Cache(cache) => {
+                let (sharing, _) = wanted.entry(&cache.key).or_insert((cache.sharing, cache));
+                *sharing = cache.sharing.max(*sharing);
+            }
+            // Nobody waits for a volume that all share as it is.
+            MountSource::Volume(live)
+                if opened.iter().all(|open: &OpenVolume| open.key != live.key) =>
+            {
+                let turn = services.volumes.take(&live.key, CacheSharingMode::Shared, span).await;
+                let volume = services.in_place(|| services.store.cache_volume(&live.key))?;
+                opened.push(OpenVolume { key: live.key.clone(), volume, _turn: turn });
+            }
+            _ => {}
+        }
+    }
     for (key, (sharing, cache)) in wanted {
         let turn = services.volumes.take(key, sharing, span).await;
         let volume = open_one(cache, turn.number, rootfs, services).await?;

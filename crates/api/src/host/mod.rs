@@ -65,8 +65,29 @@ pub trait HostFiles: Send + Sync {
     /// Records what a look-up came to in the client's project.
     fn lock(&self, record: LockRecord) -> BoxFuture<'_, Result<(), Error>>;
 
+    /// Gives an image, as the pieces of an archive, to the container program of the client's machine.
+    fn load_image(
+        &self,
+        _name: String,
+        _pieces: mpsc::Receiver<Bytes>,
+    ) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async { Err(no_image_store()) })
+    }
+
+    /// An image of the container program of the client's machine, as the pieces of an archive.
+    fn save_image(&self, _name: String) -> BoxFuture<'_, Result<ImagePieces, Error>> {
+        Box::pin(async { Err(no_image_store()) })
+    }
+
     /// The nearest entry of a name upwards from the working directory, relative to that.
     fn find_up(&self, name: String) -> BoxFuture<'_, Result<Option<String>, Error>>;
+}
+
+/// The pieces of an archive as they arrive.
+pub type ImagePieces = BoxStream<'static, Result<Bytes, Error>>;
+
+fn no_image_store() -> Error {
+    Error::user("there is no store of images where this is called from")
 }
 
 /// A connection to a socket of the client's machine.

@@ -17,6 +17,7 @@ mod write;
 pub use login::Logins;
 
 use crate::connect::Connection;
+use crate::images;
 use crate::lock;
 use crate::route::Route;
 use crate::secrets::{self, EnvVariables, Keeper};
@@ -32,9 +33,9 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::attach::{
-    CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest, LOCK_FIND_PATH, LOCK_RECORD_PATH, LOGIN_PATH,
-    OPEN_PATH, READ_PATH, ReadRequest, SECRET_PATH, SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH,
-    WRITE_PATH,
+    CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest, IMAGE_HEADER, IMAGE_LOAD_PATH, IMAGE_SAVE_PATH,
+    LOCK_FIND_PATH, LOCK_RECORD_PATH, LOGIN_PATH, OPEN_PATH, READ_PATH, ReadRequest, SECRET_PATH,
+    SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH, WRITE_PATH,
 };
 use protocol::session::ClientSettings;
 use protocol::{Error, ErrorKind};
@@ -106,6 +107,8 @@ async fn answer(host: &Arc<HostPaths>, request: Request<Incoming>) -> Response<B
         LOCK_RECORD_PATH => record_in_lock(host, request).await,
         SECRET_PATH => read_secret(host, request).await,
         SOCKET_PATH => connect(host, request).await,
+        IMAGE_LOAD_PATH => load_image(host, request).await,
+        IMAGE_SAVE_PATH => save_image(host, request).await,
         TERMINAL_PATH => terminal::lend(&host.engine.terminals, request.into_body()).await,
         path => Err(Error::internal(format!("this client does not serve `{path}`"))),
     };
@@ -177,6 +180,18 @@ async fn connect(host: &HostPaths, request: Request<Incoming>) -> Result<Respons
     let address = serde_json::from_slice(header.unwrap_or_default())
         .map_err(|error| Error::internal(format!("a socket without a readable head: {error}")))?;
     sockets::connect(&address, |typed| host.resolve(typed), request.into_body()).await
+}
+
+async fn load_image(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    let header = request.headers().get(IMAGE_HEADER).map(|value| value.as_bytes());
+    let named = serde_json::from_slice(header.unwrap_or_default())
+        .map_err(|error| Error::internal(format!("an image without a readable head: {error}")))?;
+    images::load(&host.engine.logins.search_path, named, request.into_body()).await?;
+    json(&())
+}
+
+async fn save_image(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    images::save(&host.engine.logins.search_path, head(request).await?).await
 }
 
 async fn head<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Error> {

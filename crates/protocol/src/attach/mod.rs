@@ -7,6 +7,7 @@
 
 mod frame;
 mod handover;
+mod image;
 mod lock;
 mod login;
 mod name;
@@ -18,6 +19,7 @@ mod write;
 
 pub use frame::{FrameDecoder, FrameError, FrameKind, MAX_FRAME_BYTES, frame};
 pub use handover::{IgnoreFile, OpenFor, OpenReply, OpenRequest};
+pub use image::ImageRequest;
 pub use lock::{LockPolicy, LockRecord, LockReply, LockRequest};
 pub use login::{Login, LoginReply, LoginRequest};
 pub use name::Name;
@@ -51,6 +53,13 @@ pub const SOCKET_PATH: &str = "/sockets/connect";
 pub const SOCKET_HEADER: &str = "x-ci-tool-socket";
 /// `POST` bytes to show on the user's terminal: the answer is [`TerminalInput`].
 pub const TERMINAL_PATH: &str = "/terminals/lend";
+/// `POST` an image as an archive after its [`ImageRequest`] in a header: the client's container program keeps
+/// it under that name.
+pub const IMAGE_LOAD_PATH: &str = "/images/load";
+/// Header that carries the JSON of an [`ImageRequest`].
+pub const IMAGE_HEADER: &str = "x-ci-tool-image";
+/// `POST` an [`ImageRequest`]: the answer is the image as an archive.
+pub const IMAGE_SAVE_PATH: &str = "/images/save";
 /// How much may be on its way on the whole connection that a client serves. What comes from a socket
 /// that a command does not read stays on its way: with less, a few of those would hold up everything.
 pub const CONNECTION_WINDOW: u32 = 1 << 30;

@@ -158,9 +158,7 @@ impl Command {
                 Errno::NOENT | Errno::NOTDIR => {}
                 Errno::ACCESS => denied = denied.or(Some(candidate)),
                 Errno::NOEXEC => {
-                    return unfit(
-                        "it is neither a program for this machine nor a script".to_owned(),
-                    );
+                    return unfit(crate::NO_PROGRAM.to_owned());
                 }
                 Errno::NAMETOOLONG | Errno::LOOP if self.searched => {}
                 error @ (Errno::NAMETOOLONG | Errno::LOOP) => {

@@ -196,7 +196,7 @@ fn mount_given(run: &Run, descriptors: &Descriptors) -> Result<(), Failure> {
     for entry in &run.mounts {
         let failed = Failure::mount(&entry.target);
         let mut attributes = NO_SET_ID;
-        if !run.all_capabilities {
+        if !run.all_capabilities && entry.kind != MountKind::Device {
             attributes |= NO_DEVICES;
         }
         if entry.read_only {
@@ -204,7 +204,9 @@ fn mount_given(run: &Run, descriptors: &Descriptors) -> Result<(), Failure> {
         }
         let made;
         let mount = match &entry.kind {
-            MountKind::Descriptor => given.next().ok_or(Errno::BADMSG).map_err(&failed)?,
+            MountKind::Descriptor | MountKind::Device => {
+                given.next().ok_or(Errno::BADMSG).map_err(&failed)?
+            }
             MountKind::Tmpfs(size) => {
                 made = new_tmpfs(*size).map_err(&failed)?;
                 &made

@@ -1,6 +1,7 @@
 //! [`AttachedHost`]: the files of a session's client, asked for on the connection it serves.
 
 mod handover;
+mod image;
 mod read;
 mod socket;
 mod terminal;
@@ -8,7 +9,7 @@ mod write;
 
 use super::body::{Body, full};
 use crate::greeting::Connection;
-use api::host::{Channel, Handed, HostFiles, TreePart, UserTerminal};
+use api::host::{Channel, Handed, HostFiles, ImagePieces, TreePart, UserTerminal};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use handover::Handovers;
@@ -165,6 +166,18 @@ impl HostFiles for AttachedHost {
 
     fn lock(&self, record: LockRecord) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move { json(self.ask(post(LOCK_RECORD_PATH, &record)).await?).await })
+    }
+
+    fn load_image(
+        &self,
+        name: String,
+        pieces: mpsc::Receiver<Bytes>,
+    ) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.give_image(name, pieces))
+    }
+
+    fn save_image(&self, name: String) -> BoxFuture<'_, Result<ImagePieces, Error>> {
+        Box::pin(self.take_image(name))
     }
 
     fn find_up(&self, name: String) -> BoxFuture<'_, Result<Option<String>, Error>> {

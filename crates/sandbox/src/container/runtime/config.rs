@@ -194,14 +194,14 @@ fn given(run: &Run, runtime: &Runtime) -> Vec<Value> {
     let mut number = 0;
     let entries = run.mounts.iter().map(|entry| {
         let mut options = vec!["nosuid"];
-        if !run.all_capabilities {
+        if !run.all_capabilities && entry.kind != MountKind::Device {
             options.push("nodev");
         }
         if entry.read_only {
             options.push("ro");
         }
         match entry.kind {
-            MountKind::Descriptor => {
+            MountKind::Descriptor | MountKind::Device => {
                 let source = format!("{}/bundle/{}", runtime.place, mount_name(number));
                 number += 1;
                 bind(&entry.target, &source, &options)

@@ -89,7 +89,7 @@ fn fill(bundle: &std::path::Path, run: &Run, descriptors: &Descriptors) -> Resul
     sys::set_mount_attributes(descriptors.root.as_fd(), u64::from(attributes.bits()))?;
     rustix::fs::mkdirat(&memory, "rootfs", Mode::from_raw_mode(0o700))?;
     attach(descriptors.root.as_fd(), memory.as_fd(), "rootfs")?;
-    let wanted = run.mounts.iter().filter(|entry| matches!(entry.kind, MountKind::Descriptor));
+    let wanted = run.mounts.iter().filter(|entry| !matches!(entry.kind, MountKind::Tmpfs(_)));
     for (number, (_, mount)) in wanted.zip(&descriptors.mounts).enumerate() {
         let name = config::mount_name(number);
         let kind = FileType::from_raw_mode(rustix::fs::fstat(mount)?.st_mode);
