@@ -76,12 +76,27 @@ impl Extensions {
     }
 }
 
+/// Longest message; a value of a request may stand in it, and that may be of any length.
+const MAX_MESSAGE_BYTES: usize = 16 << 10;
+
+/// A message without its middle, if it is longer than anybody reads.
+fn shortened(message: String) -> String {
+    if message.len() <= MAX_MESSAGE_BYTES {
+        return message;
+    }
+    let kept = MAX_MESSAGE_BYTES / 2 - 32;
+    let head = message.floor_char_boundary(kept);
+    let tail = message.ceil_char_boundary(message.len() - kept);
+    let omitted = tail - head;
+    format!("{} [omitting {omitted} bytes] {}", &message[..head], &message[tail..])
+}
+
 /// The reply to a request that failed.
 pub(crate) fn failure(refusal: Refusal, kinds: bool) -> Vec<u8> {
     let extensions = Extensions::of(&refusal.error, kinds);
     let locations = refusal.location.map(|(line, column)| Location { line, column });
     let entry = Entry {
-        message: refusal.error.message,
+        message: shortened(refusal.error.message),
         path: refusal.error.path,
         locations: locations.into_iter().collect(),
         extensions,
@@ -97,6 +112,16 @@ mod tests {
     fn check(error: Error, location: Option<(usize, usize)>, kinds: bool, expect: &str) {
         let bytes = failure(Refusal { error, location }, kinds);
         assert_eq!(String::from_utf8(bytes).unwrap(), expect);
+    }
+
+    #[test]
+    fn a_message_loses_its_middle_before_it_is_too_long() {
+        let short = "é".repeat(MAX_MESSAGE_BYTES / 2);
+        assert_eq!(shortened(short.clone()), short);
+        let long = shortened(format!("begin {short} end"));
+        assert!(long.len() <= MAX_MESSAGE_BYTES, "{}", long.len());
+        assert!(long.starts_with("begin é") && long.ends_with("é end"), "{long}");
+        assert!(long.contains("[omitting "), "{long}");
     }
 
     fn exec() -> Error {

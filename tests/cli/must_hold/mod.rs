@@ -14,6 +14,7 @@ mod network;
 mod paths;
 mod power;
 mod programs;
+mod queries;
 mod registries;
 mod requests;
 mod streams;
