@@ -31,6 +31,28 @@ pub(crate) fn every_case_passed(output: &Output) {
     assert!(passed >= FEWEST_CASES, "{passed} cases: {output:#?}");
 }
 
+/// Runs a program that compares the served schema with the one we wrote down.
+#[track_caller]
+fn serves_the_schema(name: &str) {
+    let state = State::new();
+    let file = state.file("schema.graphql", api::SCHEMA);
+    let (program, file) = (client_program(name), file.to_str().unwrap());
+    let output = state.cli(["--silent", "run", "--", program.to_str().unwrap(), file]).run();
+    let (statements, rest) = output.ok().split_once(' ').expect("it says how many there were");
+    assert!(statements.parse::<u32>().is_ok_and(|count| count > 2000), "{output:#?}");
+    assert_eq!(rest, "statements, 0 problems\n");
+}
+
+#[test]
+fn graphql_core_builds_the_schema() {
+    serves_the_schema("python-schema");
+}
+
+#[test]
+fn graphql_js_builds_the_schema() {
+    serves_the_schema("typescript-schema");
+}
+
 mod newest {
     use super::both_ways;
 

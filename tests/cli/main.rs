@@ -56,6 +56,7 @@ mod remote;
 // Loops over what must hold whatever happens: 20 rounds here, 200 in `cargo xtask soak`.
 mod must_hold;
 
-// The examples and the reference pages are true.
+// The examples, the guide's programs and the reference pages are true.
 mod docs;
 mod examples;
+mod guide;

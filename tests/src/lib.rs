@@ -2,3 +2,6 @@
 //! themselves. The end to end tests are the program `cli` of this package.
 
 pub mod pages;
+mod schema;
+
+pub use schema::schema;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Adds what is not part of every run.
 const FULL: &str = "--full";
 /// What filters say that mean the tests of client libraries.
-const CLIENTS: &str = "client";
+const CLIENTS: &[&str] = &["client", "guide"];
 /// The tests of client libraries that only `--full` runs.
 const OLDEST_CLIENTS: &str = "clients::oldest::";
 
@@ -69,7 +69,8 @@ pub(crate) fn inside(project: &Project, words: &[&str]) -> Result<()> {
 /// Whether the tests of client libraries are among those that run.
 fn wants_clients(words: &[&str]) -> bool {
     let mut filters = words.iter().filter(|word| **word != FULL).peekable();
-    filters.peek().is_none() || filters.any(|filter| filter.contains(CLIENTS))
+    filters.peek().is_none()
+        || filters.any(|filter| CLIENTS.iter().any(|word| filter.contains(word)))
 }
 
 /// Prints the last line of a run; a failed test is an error.

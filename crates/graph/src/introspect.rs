@@ -166,7 +166,7 @@ fn wrapped_type(wrapped: &TypeRef, field: &str) -> Option<Answer> {
 }
 
 fn named_type(registry: &Registry, name: &str, question: &Question<'_>) -> Option<Answer> {
-    let index = registry.types().iter().position(|found| *found.name == *name)?;
+    let index = registry.position(name)?;
     let found = &registry.types()[index];
     let shown = |deprecated: &Option<String>| question.include_deprecated || deprecated.is_none();
     let has_fields = matches!(found.kind, Kind::Object | Kind::Interface);

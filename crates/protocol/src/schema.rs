@@ -21,12 +21,15 @@ pub struct Type {
     /// For people; first line is the summary.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Fields of an object or interface, arguments' shape of an input object.
+    /// Fields of an object or interface.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<Field>,
+    /// Fields of an input object.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Argument>,
     /// Members of an enum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub members: Vec<String>,
+    pub members: Vec<Member>,
 }
 
 /// Sorts of named types.
@@ -59,6 +62,19 @@ pub struct Field {
     /// Whether it should not be used any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,
+}
+
+/// One member of an enum.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Name.
+    pub name: String,
+    /// For people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The member that this one is another name for.
+    #[serde(rename = "standsFor", default, skip_serializing_if = "Option::is_none")]
+    pub stands_for: Option<String>,
 }
 
 /// One argument of a field, or one field of an input object.

@@ -1,6 +1,6 @@
 //! A small schema for tests, in the form the engine sends.
 
-use protocol::schema::{Argument, Field, Schema, Type, TypeKind, TypeRef};
+use protocol::schema::{Argument, Field, Member, Schema, Type, TypeKind, TypeRef};
 
 /// Reads `String`, `[String!]!` and the like.
 fn type_ref(text: &str) -> TypeRef {
@@ -39,7 +39,8 @@ fn field(name: &str, returns: &str, args: &[&str]) -> Field {
 }
 
 fn object(fields: Vec<Field>) -> Type {
-    Type { kind: TypeKind::Object, description: String::new(), fields, members: vec![] }
+    let (inputs, members) = (vec![], vec![]);
+    Type { kind: TypeKind::Object, description: String::new(), fields, inputs, members }
 }
 
 fn later(field: Field) -> Field {
@@ -49,7 +50,9 @@ fn later(field: Field) -> Field {
 /// The schema.
 pub(crate) fn schema() -> Schema {
     let scalar = || Type { kind: TypeKind::Scalar, ..object(vec![]) };
-    let members = ["SUCCESS", "FAILURE", "ANY"].map(str::to_owned).into();
+    let member =
+        |name: &str| Member { name: name.into(), description: String::new(), stands_for: None };
+    let members = ["SUCCESS", "FAILURE", "ANY"].map(member).into();
     let modes = Type { kind: TypeKind::Enum, members, ..object(vec![]) };
     let input = Type { kind: TypeKind::Input, ..object(vec![]) };
     let types = [

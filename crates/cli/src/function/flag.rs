@@ -1,6 +1,6 @@
 //! [`FlagType`]: how an argument of the API is given on the command line, if it can be.
 
-use protocol::schema::{Argument, Field, Schema, TypeKind, TypeRef};
+use protocol::schema::{Argument, Field, Schema, Type, TypeKind, TypeRef};
 
 /// How an argument is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,11 +117,15 @@ fn value_kind(schema: &Schema, argument: &Argument) -> Option<ValueKind> {
         "ID" if argument.name == "id" => return None,
         "ID" => object_kind(argument.expected.as_deref()?)?,
         _ => match schema.types.get(base)?.kind {
-            TypeKind::Enum => ValueKind::Enum(schema.types.get(base)?.members.clone()),
+            TypeKind::Enum => ValueKind::Enum(members(schema.types.get(base)?)),
             TypeKind::Scalar => ValueKind::Text,
             TypeKind::Object | TypeKind::Interface | TypeKind::Input => return None,
         },
     })
+}
+
+fn members(kind: &Type) -> Vec<String> {
+    kind.members.iter().map(|member| member.name.clone()).collect()
 }
 
 fn object_kind(expected: &str) -> Option<ValueKind> {

@@ -1,7 +1,7 @@
 //! The registry as our own command line sees it.
 
-use super::{ArgDef, FieldDef, Kind, Registry, TypeDef};
-use protocol::schema::{Argument, Field, Schema, Type, TypeKind};
+use super::{ArgDef, FieldDef, Kind, MemberDef, Registry, TypeDef};
+use protocol::schema::{Argument, Field, Member, Schema, Type, TypeKind};
 
 impl Registry {
     /// All types but those of introspection, with what works yet.
@@ -13,14 +13,6 @@ impl Registry {
     }
 
     fn describe_type(&self, found: &TypeDef) -> Type {
-        let inputs = found.inputs.iter().map(|input| Field {
-            name: input.name.to_string(),
-            description: input.description.clone(),
-            args: vec![],
-            returns: input.type_ref.clone(),
-            implemented: true,
-            deprecated: input.deprecated.is_some(),
-        });
         let fields = found.listed_fields().map(|field| self.describe_field(found, field));
         Type {
             kind: match found.kind {
@@ -31,8 +23,9 @@ impl Registry {
                 Kind::Input => TypeKind::Input,
             },
             description: found.description.clone(),
-            fields: fields.chain(inputs).collect(),
-            members: found.members.iter().map(|member| member.name.to_string()).collect(),
+            fields: fields.collect(),
+            inputs: found.inputs.iter().map(describe_argument).collect(),
+            members: found.members.iter().map(describe_member).collect(),
         }
     }
 
@@ -53,6 +46,14 @@ impl Registry {
             self.field(object, &field.name).is_some_and(FieldDef::is_implemented)
         };
         field.is_implemented() || owner.possible.iter().any(on_object)
+    }
+}
+
+fn describe_member(member: &MemberDef) -> Member {
+    Member {
+        name: member.name.to_string(),
+        description: member.description.clone(),
+        stands_for: member.stands_for.as_ref().map(ToString::to_string),
     }
 }
 

@@ -121,6 +121,7 @@ impl Registry {
                     continue;
                 }
                 field.behaviour = reading.behaviour(&owner, field);
+                describe_generic(field);
                 if let Err(problem) = reading.settle_defaults(field) {
                     problems.push(format!("`{owner}.{}`: {problem}", field.name));
                 }
@@ -163,6 +164,24 @@ impl Registry {
             }
         }
         Ok(())
+    }
+}
+
+/// Describes a field that every type has alike, unless the schema does.
+fn describe_generic(field: &mut FieldDef) {
+    let description = match &field.behaviour {
+        Behaviour::Id => {
+            "A name of this object, of which `node` makes the object again.".to_owned()
+        }
+        Behaviour::Node => "The object with an id, of whatever type.".to_owned(),
+        Behaviour::Load(name) => format!("The `{name}` with an id."),
+        _ => return,
+    };
+    if field.description.is_empty() {
+        field.description = description;
+    }
+    for arg in field.args.iter_mut().filter(|arg| arg.description.is_empty()) {
+        "The id, as the field `id` gave it.".clone_into(&mut arg.description);
     }
 }
 

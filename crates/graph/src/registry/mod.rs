@@ -136,6 +136,11 @@ impl Registry {
         &self.types
     }
 
+    /// Where in [`Registry::types`] a type stands.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&TypeDef> {
         self.by_name.get(name).map(|index| &self.types[*index])
     }

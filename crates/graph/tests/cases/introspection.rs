@@ -159,7 +159,14 @@ async fn our_own_view_says_what_works() {
     assert_eq!(with.args[1].expected.as_deref(), Some("Directory"));
     assert_eq!(with.args[3].default.as_deref(), Some("false"));
     assert!(field("Container", "old").deprecated);
-    assert_eq!(field("PortForward", "frontend").returns, TypeRef::Named("Int".into()));
-    assert_eq!(schema.types["Mode"].members, ["SUCCESS", "FAILURE", "ANY", "ALL"]);
+    let forward = &schema.types["PortForward"].inputs;
+    let frontend = forward.iter().find(|input| input.name == "frontend").unwrap();
+    assert_eq!(frontend.type_ref, TypeRef::Named("Int".into()));
+    let members = schema.types["Mode"].members.iter();
+    let members: Vec<_> =
+        members.map(|member| (member.name.as_str(), member.stands_for.as_deref())).collect();
+    let alone = |name| (name, None);
+    assert_eq!(members[..3], ["SUCCESS", "FAILURE", "ANY"].map(alone));
+    assert_eq!(members[3], ("ALL", Some("ANY")));
     assert!(!schema.types.contains_key("__Type"));
 }

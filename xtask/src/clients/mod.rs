@@ -4,6 +4,8 @@
 //! names, into a folder that all clones share. What a clone gets of its own is one executable for
 //! each language and version, which runs the clone's program with that library.
 
+mod guide;
+
 use crate::command::quietly;
 use crate::project::Project;
 use anyhow::{Context as _, Result};
@@ -47,6 +49,7 @@ pub(crate) fn prepare(project: &Project, versions: &[&str]) -> Result<()> {
         clients.go(version)?;
         clients.rust(version)?;
     }
+    clients.of_guide(&guide::Page::read(&project.root)?)?;
     println!("client libraries for the tests: {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
 }
@@ -64,7 +67,7 @@ impl Clients {
     fn python(&self, version: &str) -> Result<()> {
         let list = self.sources.join(format!("python/{version}.txt"));
         let folder = self.shared.join(format!("python-{version}"));
-        install(&folder, &[&list], || {
+        install(&folder, &self.read(&format!("python/{version}.txt"))?, || {
             quietly(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
             let mut pip = Command::new(folder.join("bin/pip"));
             pip.args(["install", "--quiet", "--disable-pip-version-check", "-r"]).arg(&list);
@@ -79,6 +82,7 @@ impl Clients {
                 "import",
                 &[&python, Path::new("-c"), Path::new("import dagger")],
             )?;
+            self.script("python", "schema", &[&python, &sources.join("schema.py")])?;
         }
         self.script("python", version, &[&python, &sources.join("cases.py")])
     }
@@ -87,7 +91,8 @@ impl Clients {
         let from = self.sources.join("typescript").join(version);
         let (names, lock) = (from.join("package.json"), from.join("package-lock.json"));
         let folder = self.shared.join(format!("typescript-{version}"));
-        install(&folder, &[&names, &lock], || {
+        let wanted = fs::read_to_string(&names)? + &fs::read_to_string(&lock)?;
+        install(&folder, &wanted, || {
             fs::create_dir_all(&folder)?;
             fs::copy(&names, folder.join("package.json"))?;
             fs::copy(&lock, folder.join("package-lock.json"))?;
@@ -102,42 +107,87 @@ impl Clients {
         let _ = fs::remove_file(&modules);
         symlink(folder.join("node_modules"), &modules)?;
         fs::copy(&names, own.join("package.json"))?;
-        fs::copy(self.sources.join("typescript/cases.ts"), own.join("cases.ts"))?;
-        self.script("typescript", version, &[&modules.join(".bin/tsx"), &own.join("cases.ts")])
+        self.typescript_program(version, version, &self.read("typescript/cases.ts")?)?;
+        if version == USUAL[0] {
+            self.typescript_program(version, "schema", &self.read("typescript/schema.ts")?)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a program beside the modules of a version.
+    fn typescript_program(&self, version: &str, name: &str, text: &str) -> Result<()> {
+        let own = self.programs.join(format!("typescript-{version}.d"));
+        let program = own.join(format!("{name}.ts"));
+        fs::write(&program, text)?;
+        self.script("typescript", name, &[&own.join("node_modules/.bin/tsx"), &program])
     }
 
     fn go(&self, version: &str) -> Result<()> {
-        let from = self.sources.join("go");
-        let files = ["go.mod", "go.sum"].map(|name| from.join(version).join(name));
-        let program = from.join("main.go");
-        let own = self.programs.join(format!("go-{version}.d"));
-        install(&own, &[&program, &files[0], &files[1]], || {
+        let mut programs = vec![("main.go", self.read("go/main.go")?)];
+        if version == USUAL[0] {
+            programs.push(("newest.go", self.read("go/newest/cases.go")?));
+        }
+        self.go_program(version, version, &programs)
+    }
+
+    /// Builds a program with the library of a version.
+    fn go_program(&self, version: &str, name: &str, programs: &[(&str, String)]) -> Result<()> {
+        let lists = ["go.mod", "go.sum"];
+        let lists = lists.map(|list| Ok((list, self.read(&format!("go/{version}/{list}"))?)));
+        let mut files = lists.into_iter().collect::<Result<Vec<_>>>()?;
+        files.extend_from_slice(programs);
+        let own = self.programs.join(format!("go-{name}.d"));
+        let wanted: String = files.iter().map(|(_, text)| text.as_str()).collect();
+        install(&own, &wanted, || {
             fs::create_dir_all(&own)?;
-            for file in files.iter().chain([&program]) {
-                fs::copy(file, own.join(file.file_name().context("a file has a name")?))?;
-            }
+            files.iter().try_for_each(|(file, text)| fs::write(own.join(file), text))?;
             let mut go = Command::new("go");
-            go.args(["build", "-mod=readonly", "-o"]).arg(own.join("cases")).arg(".");
+            go.args(["build", "-mod=readonly", "-o"]).arg(own.join("program")).arg(".");
             quietly(go.current_dir(&own))
         })?;
-        self.script("go", version, &[&own.join("cases")])
+        self.script("go", name, &[&own.join("program")])
     }
 
     fn rust(&self, version: &str) -> Result<()> {
         let manifest = self.sources.join("rust").join(version).join("Cargo.toml");
+        self.rust_program(&manifest, version, &format!("cases-{version}"))
+    }
+
+    /// Builds a program of a package.
+    fn rust_program(&self, manifest: &Path, name: &str, program: &str) -> Result<()> {
         let target = self.shared.join("rust");
         let cargo = crate::project::variable("CARGO").unwrap_or_else(|| "cargo".to_owned());
         retried(|| {
             let mut build = Command::new(&cargo);
-            build.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(&manifest);
+            build.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
             quietly(build.env("CARGO_TARGET_DIR", &target))
         })?;
         // Another clone builds to the same name.
-        let name = format!("cases-{version}");
-        let own = self.programs.join(&name);
+        let own = self.programs.join(program);
         let _ = fs::remove_file(&own);
-        fs::hard_link(target.join("debug").join(&name), &own)?;
-        self.script("rust", version, &[&own])
+        fs::hard_link(target.join("debug").join(program), &own)?;
+        self.script("rust", name, &[&own])
+    }
+
+    /// The programs of the guide, each with the newest version of its library.
+    fn of_guide(&self, page: &guide::Page) -> Result<()> {
+        let program = self.programs.join("guide.py");
+        fs::write(&program, page.program("python")?)?;
+        let python = self.shared.join(format!("python-{}/bin/python", USUAL[0]));
+        self.script("python", guide::NAME, &[&python, &program])?;
+        self.typescript_program(USUAL[0], guide::NAME, page.program("typescript")?)?;
+        let program = page.program("go")?.to_owned();
+        self.go_program(USUAL[0], guide::NAME, &[("main.go", program)])?;
+        let package = self.programs.join("rust-guide.d");
+        let from = self.sources.join("rust").join(USUAL[0]);
+        guide::rust_package(&package, &from, page.program("rust")?)?;
+        self.rust_program(&package.join("Cargo.toml"), guide::NAME, guide::RUST_PROGRAM)
+    }
+
+    /// A file of the sources.
+    fn read(&self, name: &str) -> Result<String> {
+        let path = self.sources.join(name);
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
     /// Writes the executable of a language and version.
@@ -150,13 +200,8 @@ impl Clients {
     }
 }
 
-/// Fills a folder unless that was done before from the same files.
-fn install(folder: &Path, files: &[&PathBuf], fill: impl Fn() -> Result<()>) -> Result<()> {
-    let mut wanted = String::new();
-    for file in files {
-        wanted +=
-            &fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    }
+/// Fills a folder unless that was done before for the same text.
+fn install(folder: &Path, wanted: &str, fill: impl Fn() -> Result<()>) -> Result<()> {
     let stamp = folder.join(STAMP);
     if fs::read_to_string(&stamp).is_ok_and(|done| done == wanted) {
         return Ok(());
@@ -185,15 +230,13 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn a_folder_is_filled_once_for_the_same_files() {
+    fn a_folder_is_filled_once_for_the_same_text() {
         let folder = std::env::temp_dir().join(format!("clients-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let list = folder.join("list");
         let filled = Cell::new(0);
         let mut expected = 0;
         for (text, fills) in [("one", 1), ("one", 0), ("two", 1), ("two", 0)] {
-            fs::write(&list, text).unwrap();
-            install(&folder, &[&list], || {
+            install(&folder, text, || {
                 filled.set(filled.get() + 1);
                 Ok(())
             })
