@@ -113,7 +113,7 @@ fn container() -> Vec<Field> {
             &["path: String!", "source: ID! @Directory", "owner: String = \"root\""],
         ),
         field("withSecretVariable", "Container!", &["name: String!", "secret: ID! @Secret"]),
-        field("withServiceBinding", "Container!", &["alias: String!", "ref: ID! @GitRef"]),
+        field("withServiceBinding", "Container!", &["alias: String!", "ref: ID! @Module"]),
         field("withOdd", "Container!", &["settings: Settings!"]),
         field("withOutput", "Container!", &["output: String", "json: Boolean"]),
         field("up", "Void", &["ports: [PortForward!] = []"]),

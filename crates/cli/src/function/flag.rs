@@ -53,6 +53,14 @@ pub(crate) enum ObjectKind {
     Socket,
     /// A port of the host.
     Service,
+    /// The address of a git repository, or a directory of the host that is one.
+    GitRepository,
+    /// The same with a branch, tag or commit after a `#`.
+    GitRef,
+    /// A file of the host with variables.
+    EnvFile,
+    /// The address of a volume.
+    Volume,
 }
 
 /// How this argument is given, if it can be.
@@ -137,9 +145,11 @@ fn object_kind(expected: &str) -> Option<ValueKind> {
         "CacheVolume" => ValueKind::Object(ObjectKind::CacheVolume),
         "Socket" => ValueKind::Object(ObjectKind::Socket),
         "Service" => ValueKind::Object(ObjectKind::Service),
-        "GitRepository" | "GitRef" | "Module" | "ModuleSource" | "Volume" => {
-            ValueKind::Later(expected.to_owned())
-        }
+        "GitRepository" => ValueKind::Object(ObjectKind::GitRepository),
+        "GitRef" => ValueKind::Object(ObjectKind::GitRef),
+        "EnvFile" => ValueKind::Object(ObjectKind::EnvFile),
+        "Volume" => ValueKind::Object(ObjectKind::Volume),
+        "Module" | "ModuleSource" => ValueKind::Later(expected.to_owned()),
         _ => return None,
     })
 }

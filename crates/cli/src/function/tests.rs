@@ -203,7 +203,7 @@ fn what_is_wrong_is_named() {
     insta::assert_snapshot!(error("container with-exec --settings=x"), @"ci-tool core container with-exec: unknown flag: --settings");
     insta::assert_snapshot!(error("--address=x container"), @"ci-tool core: unknown flag: --address");
     insta::assert_snapshot!(document("container with-service-binding --alias=a --ref=x"), @r#"
-    invalid argument "x" for "--ref" flag: values of type GitRef are not available yet
+    invalid argument "x" for "--ref" flag: values of type Module are not available yet
     "#);
 }
 

@@ -81,8 +81,18 @@ impl Reader<'_> {
         }
         let selection = match kind {
             ObjectKind::Container => call("container{from(address: ", text, "){sync}}"),
-            ObjectKind::Directory => call("host{directory(path: ", host_path(text)?, "){sync}}"),
-            ObjectKind::File => call("host{file(path: ", host_path(text)?, "){sync}}"),
+            ObjectKind::Directory if is_git_address(text) => {
+                call("address(value: ", text, "){directory{sync}}")
+            }
+            ObjectKind::Directory => call("host{directory(path: ", host_path(text), "){sync}}"),
+            ObjectKind::File if is_git_address(text) => {
+                call("address(value: ", text, "){file{sync}}")
+            }
+            ObjectKind::File => call("host{file(path: ", host_path(text), "){sync}}"),
+            ObjectKind::EnvFile => call("host{file(path: ", host_path(text), "){asEnvFile{id}}}"),
+            ObjectKind::GitRepository => call("address(value: ", text, "){gitRepository{id}}"),
+            ObjectKind::GitRef => call("address(value: ", text, "){gitRef{id}}"),
+            ObjectKind::Volume => call("address(value: ", text, "){volume{id}}"),
             ObjectKind::Secret => call("secret(uri: ", &self.secret_uri(text), "){id}"),
             ObjectKind::CacheVolume => call("cacheVolume(key: ", text, "){id}"),
             ObjectKind::Socket => {
@@ -163,17 +173,16 @@ fn port_forward(text: &str) -> Result<Literal, String> {
     ]))
 }
 
-fn host_path(text: &str) -> Result<&str, String> {
-    if let Some(path) = text.strip_prefix("file://") {
-        return Ok(path);
-    }
+fn host_path(text: &str) -> &str {
+    text.strip_prefix("file://").unwrap_or(text)
+}
+
+/// Whether a text names something in a git repository elsewhere: a URL, or `user@host:path`.
+fn is_git_address(text: &str) -> bool {
     let is_scp = text.split_once(':').is_some_and(|(user, _)| {
         user.contains('@') && !user.contains('/') && !text.starts_with(['.', '/', '~'])
     });
-    if is_scp || text.contains("://") {
-        return Err("git addresses are not available yet".into());
-    }
-    Ok(text)
+    is_scp || (text.contains("://") && !text.starts_with("file://"))
 }
 
 fn service(text: &str) -> Result<String, String> {
@@ -292,9 +301,9 @@ mod tests {
                 bad("80", "it is not of the form frontend:backend with two ports"),
             ),
             (
-                ValueKind::Later("GitRef".into()),
+                ValueKind::Later("Module".into()),
                 "x",
-                bad("x", "values of type GitRef are not available yet"),
+                bad("x", "values of type Module are not available yet"),
             ),
         ] {
             assert_eq!(one(kind, text), expected);
@@ -303,7 +312,6 @@ mod tests {
 
     #[test]
     fn objects_are_looked_up() {
-        let git = "git addresses are not available yet";
         for (kind, text, expected) in [
             (
                 ObjectKind::Container,
@@ -312,8 +320,30 @@ mod tests {
             ),
             (ObjectKind::Directory, "./src", "host{directory(path: \"./src\"){sync}}"),
             (ObjectKind::Directory, "file:///a b", "host{directory(path: \"/a b\"){sync}}"),
-            (ObjectKind::Directory, "https://git.example/o/r#main", git),
-            (ObjectKind::Directory, "git@git.example:o/r.git", git),
+            (
+                ObjectKind::Directory,
+                "https://git.example/o/r#main",
+                "address(value: \"https://git.example/o/r#main\"){directory{sync}}",
+            ),
+            (
+                ObjectKind::Directory,
+                "git@git.example:o/r.git",
+                "address(value: \"git@git.example:o/r.git\"){directory{sync}}",
+            ),
+            (
+                ObjectKind::File,
+                "https://git.example/o/r#main:a",
+                "address(value: \"https://git.example/o/r#main:a\"){file{sync}}",
+            ),
+            (ObjectKind::GitRepository, "./r", "address(value: \"./r\"){gitRepository{id}}"),
+            (ObjectKind::GitRef, "./r#v1", "address(value: \"./r#v1\"){gitRef{id}}"),
+            (
+                ObjectKind::Volume,
+                "engine-volume://v",
+                "address(value: \"engine-volume://v\"){volume{id}}",
+            ),
+            (ObjectKind::EnvFile, "file://.env", "host{file(path: \".env\"){asEnvFile{id}}}"),
+            (ObjectKind::EnvFile, "", "it is empty"),
             (
                 ObjectKind::Directory,
                 "./odd@name:x",
