@@ -20,6 +20,7 @@ mod export;
 mod floor;
 mod images;
 mod import;
+mod introspection;
 mod long_chain;
 mod measure;
 mod memory;
@@ -60,6 +61,7 @@ const QUESTIONS: &[Question] = &[
     Question { name: "cold-start", title: cold_start::TITLE, ask: cold_start::ask },
     Question { name: "start", title: start::TITLE, ask: start::ask },
     Question { name: "memory", title: memory::TITLE, ask: memory::ask },
+    Question { name: "introspection", title: introspection::TITLE, ask: introspection::ask },
     Question { name: "python", title: python::TITLE, ask: python::ask },
     Question { name: "import", title: import::TITLE, ask: import::ask },
     Question { name: "search", title: search::TITLE, ask: search::ask },
