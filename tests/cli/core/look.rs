@@ -123,6 +123,9 @@ fn patterns_and_the_way_up() {
     assert_eq!(up("c.txt", "a"), Value::Null, "children are not looked into");
     assert_eq!(up("passwd", "../../../etc"), Value::Null);
     assert!(session.error(&in_tree(r#"findUp(name: "../x", start: "a")"#)).contains("no name"));
+    let long = "a/".repeat(1 << 20);
+    let said = session.error(&in_tree(&format!(r#"findUp(name: "x", start: "{long}")"#)));
+    assert!(said.contains("path is longer than 4096 bytes") && said.len() < 1000, "{said}");
 }
 
 #[test]

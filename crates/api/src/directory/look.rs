@@ -6,7 +6,10 @@ use crate::stat::{self, ExistsType, Stat};
 use crate::{compat, content_digest, looks, paths};
 use graph::{Args, Builder, Context, Op};
 use protocol::Error;
-use store::View;
+use store::{View, ViewError};
+
+/// As the kernel's own limit. The way up is as long as the path where it begins.
+const LONGEST: usize = 4096;
 
 pub(super) fn install(builder: &mut Builder) {
     builder
@@ -88,6 +91,10 @@ impl Op for FindUp {
     const NAME: &'static str = "findUp";
 
     async fn run(&self, directory: &Directory, cx: &Context) -> Result<Option<String>, Error> {
+        if let Some(long) = [&self.name, &self.start].into_iter().find(|path| path.len() > LONGEST)
+        {
+            return Err(ViewError::PathTooLong(looks::shown(long)).into());
+        }
         let name = self.name.trim_end_matches('/');
         if matches!(name, "" | ".") || name.starts_with('/') || paths::climbs_out(name) {
             let shown = looks::shown(&self.name);
