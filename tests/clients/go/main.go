@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -324,6 +326,47 @@ var cases = []testCase{
 		tarball := debian().WithLabel("a", "b").AsTarball()
 		holds(must(tarball.Size(ctx)) > 1<<20, "too small")
 		equal(must(dag.Container().Import(tarball).Label(ctx, "a")), "b")
+	}},
+	{"file of a web server", func() {
+		server := httptest.NewServer(http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
+			if request.URL.Path != "/page.txt" {
+				reply.WriteHeader(http.StatusNotFound)
+			}
+			fmt.Fprint(reply, "from the web")
+		}))
+		defer server.Close()
+		file := dag.HTTP(server.URL + "/page.txt")
+		equal(must(file.Contents(ctx)), "from the web")
+		equal(must(file.Name(ctx)), "page.txt")
+		_, err := dag.HTTP(server.URL + "/nothing").Contents(ctx)
+		holds(err != nil && strings.Contains(err.Error(), "status 404"), err)
+	}},
+	{"service of a container", func() {
+		program := "use IO::Socket::INET; $s = IO::Socket::INET->new(LocalPort => 8000, Listen => 5, ReuseAddr => 1) or die;" +
+			"while ($c = $s->accept) { print $c qq(served\\n); close $c }"
+		options := dagger.ContainerAsServiceOpts{Args: []string{"perl", "-e", program}}
+		service := debian().WithExposedPort(8000).AsService(options)
+		endpoint := must(service.Endpoint(ctx, dagger.ServiceEndpointOpts{Port: 8000}))
+		equal(endpoint, must(service.Hostname(ctx))+":8000")
+		client := debian().WithServiceBinding("web", service)
+		equal(must(client.WithExec([]string{"bash", "-c", "cat < /dev/tcp/web/8000"}).Stdout(ctx)), "served\n")
+	}},
+	{"equal trees have equal digests", func() {
+		one := dag.Directory().WithNewFile("a", "1").WithNewFile("b/c", "2")
+		two := dag.Directory().WithNewFile("b/c", "2").WithNewFile("a", "1").WithTimestamps(1)
+		equal(must(one.WithTimestamps(1).Digest(ctx)), must(two.Digest(ctx)))
+		holds(must(one.Digest(ctx)) != must(one.WithNewFile("a", "3").Digest(ctx)), "other content")
+	}},
+	{"names by pattern", func() {
+		directory := dag.Directory().WithNewFile("a.txt", "1").WithNewFile("b/c.txt", "2").WithNewFile("d.log", "3")
+		names := must(directory.Glob(ctx, "**/*.txt"))
+		slices.Sort(names)
+		equal(names, []string{"a.txt", "b/c.txt"})
+	}},
+	{"changed name", func() {
+		file := dag.Directory().WithNewFile("a.txt", "text").File("a.txt").WithName("b.txt")
+		equal(must(file.Name(ctx)), "b.txt")
+		equal(must(dag.Directory().WithFile("", file).Entries(ctx)), []string{"b.txt"})
 	}},
 }
 

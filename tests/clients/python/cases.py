@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import functools
+import http.server
 import pathlib
 import sys
 import tempfile
+import threading
 import traceback
 
 import dagger
@@ -18,6 +21,26 @@ def case(function):
     """Marks a function as a case."""
     CASES.append(function)
     return function
+
+
+def newest(function):
+    """Marks a case about what only newer versions of the library have."""
+    return case(function) if hasattr(dagger.Directory, "search") else function
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def web_server(folder):
+    """The address of a web server of this machine with the files of a folder."""
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def debian():
@@ -331,6 +354,78 @@ async def image_in_a_file():
     tarball = debian().with_label("a", "b").as_tarball()
     assert await tarball.size() > 1 << 20
     equal(await dag.container().import_(tarball).label("a"), "b")
+
+
+@case
+async def file_of_a_web_server():
+    with tempfile.TemporaryDirectory() as folder, web_server(folder) as address:
+        (pathlib.Path(folder) / "page.txt").write_text("from the web")
+        file = dag.http(f"{address}/page.txt")
+        equal(await file.contents(), "from the web")
+        equal(await file.name(), "page.txt")
+        error = await raises(dagger.QueryError, dag.http(f"{address}/nothing").contents())
+        assert "status 404" in str(error), str(error)
+
+
+@case
+async def service_of_a_container():
+    program = (
+        "use IO::Socket::INET; $s = IO::Socket::INET->new(LocalPort => 8000, Listen => 5, ReuseAddr => 1) or die;"
+        'while ($c = $s->accept) { print $c "served\\n"; close $c }'
+    )
+    service = debian().with_exposed_port(8000).as_service(args=["perl", "-e", program])
+    equal(await service.endpoint(port=8000), f"{await service.hostname()}:8000")
+    client = debian().with_service_binding("web", service)
+    equal(await client.with_exec(["bash", "-c", "cat < /dev/tcp/web/8000"]).stdout(), "served\n")
+
+
+@case
+async def equal_trees_have_equal_digests():
+    one = dag.directory().with_new_file("a", "1").with_new_file("b/c", "2")
+    two = dag.directory().with_new_file("b/c", "2").with_new_file("a", "1").with_timestamps(1)
+    equal(await one.with_timestamps(1).digest(), await two.digest())
+    assert await one.digest() != await one.with_new_file("a", "3").digest()
+
+
+@case
+async def names_by_pattern():
+    directory = dag.directory().with_new_file("a.txt", "1").with_new_file("b/c.txt", "2").with_new_file("d.log", "3")
+    equal(sorted(await directory.glob("**/*.txt")), ["a.txt", "b/c.txt"])
+
+
+@case
+async def changed_name():
+    file = dag.directory().with_new_file("a.txt", "text").file("a.txt").with_name("b.txt")
+    equal(await file.name(), "b.txt")
+    equal(await dag.directory().with_file("", file).entries(), ["b.txt"])
+
+
+@newest
+async def what_is_in_a_directory():
+    directory = dag.directory().with_new_file("sub/file", "text")
+    assert await directory.exists("sub/file")
+    assert not await directory.exists("nothing")
+    equal(await directory.stat("sub/file").size(), 4)
+
+
+@newest
+async def search_in_files():
+    directory = dag.directory().with_new_file("a", "one\ntwo\n").with_new_file("b", "three\n")
+    found = await directory.search("^t")
+    equal([(await match.file_path(), await match.line_number()) for match in found], [("a", 2), ("b", 1)])
+
+
+@newest
+async def variables_of_a_file():
+    variables = dag.env_file().with_variable("A", "1").with_variable("B", "$A-2")
+    equal(await variables.get("B"), "1-2")
+    equal(await debian().with_env_file_variables(variables).with_exec(["sh", "-c", "echo $B"]).stdout(), "1-2\n")
+
+
+@newest
+async def json_values():
+    value = dag.json().with_contents(dagger.JSON('{"a":{"b":[1]}}'))
+    equal(await value.field(["a", "b"]).contents(), "[1]")
 
 
 async def run():

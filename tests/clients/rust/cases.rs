@@ -2,12 +2,14 @@
 
 use dagger_sdk::errors::DaggerError;
 use dagger_sdk::{
-    CacheSharingMode, Container, ContainerWithEnvVariableOpts, ContainerWithExecOpts,
-    ContainerWithExecOptsBuilder, ContainerWithExposedPortOptsBuilder,
+    CacheSharingMode, Container, ContainerAsServiceOptsBuilder, ContainerWithEnvVariableOpts,
+    ContainerWithExecOpts, ContainerWithExecOptsBuilder, ContainerWithExposedPortOptsBuilder,
     ContainerWithMountedCacheOptsBuilder, DaggerConn, DirectoryWithDirectoryOptsBuilder,
     DirectoryWithNewFileOpts, HostDirectoryOptsBuilder, NetworkProtocol, Platform,
-    QueryContainerOpts, ReturnType,
+    QueryContainerOpts, ReturnType, ServiceEndpointOptsBuilder,
 };
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -144,7 +146,8 @@ async fn list_of_objects(dag: DaggerConn) -> Outcome {
     for variable in container.env_variables().await? {
         found.push((variable.name().await?, variable.value().await?));
     }
-    let expected = [("A", "1"), ("B", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let expected =
+        [("A", "1"), ("B", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     equal(found, expected)
 }
 
@@ -376,6 +379,85 @@ async fn image_in_a_file(dag: DaggerConn) -> Outcome {
     equal(dag.container().import(tarball).label("a").await?, "b")
 }
 
+/// The address of a web server of this machine that has one page.
+fn web_server() -> eyre::Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = format!("http://{}", listener.local_addr()?);
+    std::thread::spawn(move || {
+        for mut connection in listener.incoming().flatten() {
+            let mut request = [0; 4096];
+            let count = connection.read(&mut request).unwrap_or(0);
+            let found = request[..count].windows(10).any(|part| part == b" /page.txt");
+            let status = if found { "200 OK" } else { "404 Not Found" };
+            let head = format!("HTTP/1.1 {status}\r\ncontent-length: 12\r\nconnection: close");
+            let _ = write!(connection, "{head}\r\n\r\nfrom the web");
+        }
+    });
+    Ok(address)
+}
+
+async fn file_of_a_web_server(dag: DaggerConn) -> Outcome {
+    let address = web_server()?;
+    let file = dag.http(format!("{address}/page.txt"));
+    equal(file.contents().await?, "from the web")?;
+    equal(file.name().await?, "page.txt")?;
+    let error = failure(dag.http(format!("{address}/nothing")).contents().await)?;
+    eyre::ensure!(error.contains("status 404"), "{error}");
+    Ok(())
+}
+
+async fn service_of_a_container(dag: DaggerConn) -> Outcome {
+    let program = "use IO::Socket::INET; $s = IO::Socket::INET->new(LocalPort => 8000, Listen => 5, \
+                   ReuseAddr => 1) or die; while ($c = $s->accept) { print $c qq(served\\n); close $c }";
+    let args = vec!["perl", "-e", program];
+    let command = ContainerAsServiceOptsBuilder::default().args(args).build()?;
+    let service = debian(&dag).with_exposed_port(8000).as_service_opts(command);
+    let port = ServiceEndpointOptsBuilder::default().port(8000isize).build()?;
+    let endpoint = service.endpoint_opts(port).await?;
+    equal(endpoint, format!("{}:8000", service.hostname().await?))?;
+    let client = debian(&dag).with_service_binding("web", service);
+    let read = vec!["bash", "-c", "cat < /dev/tcp/web/8000"];
+    equal(client.with_exec(read).stdout().await?, "served\n")
+}
+
+async fn equal_trees_have_equal_digests(dag: DaggerConn) -> Outcome {
+    let one = dag.directory().with_new_file("a", "1").with_new_file("b/c", "2");
+    let two = dag.directory().with_new_file("b/c", "2").with_new_file("a", "1").with_timestamps(1);
+    equal(one.with_timestamps(1).digest().await?, two.digest().await?)?;
+    let other = one.with_new_file("a", "3").digest().await?;
+    eyre::ensure!(one.digest().await? != other, "other content has another digest");
+    Ok(())
+}
+
+async fn names_by_pattern(dag: DaggerConn) -> Outcome {
+    let directory = dag.directory().with_new_file("a.txt", "1").with_new_file("b/c.txt", "2");
+    let mut names = directory.with_new_file("d.log", "3").glob("**/*.txt").await?;
+    names.sort();
+    equal(names, ["a.txt", "b/c.txt"])
+}
+
+async fn changed_name(dag: DaggerConn) -> Outcome {
+    let file = dag.directory().with_new_file("a.txt", "text").file("a.txt").with_name("b.txt");
+    equal(file.name().await?, "b.txt")?;
+    equal(dag.directory().with_file("", file).entries().await?, ["b.txt"])
+}
+
+async fn combined_configuration(dag: DaggerConn) -> Outcome {
+    let container = dag.container().with_workdir("/srv").with_user("nobody").with_label("a", "b");
+    let again = container.without_user().without_label("a");
+    equal(again.user().await?, "")?;
+    equal(again.label("a").await?, "")?;
+    equal(again.workdir().await?, "/srv")
+}
+
+#[cfg(feature = "newest")]
+async fn what_is_in_a_directory(dag: DaggerConn) -> Outcome {
+    let directory = dag.directory().with_new_file("sub/file", "text");
+    eyre::ensure!(directory.exists("sub/file").await?, "it is there");
+    eyre::ensure!(!directory.exists("nothing").await?, "it is not there");
+    Ok(())
+}
+
 /// Runs cases by name and counts those that fail.
 macro_rules! run {
     ($dag:expr, $failures:expr, $($case:ident),* $(,)?) => {
@@ -403,9 +485,13 @@ async fn all(dag: DaggerConn) -> Outcome {
     run!(dag, FAILURES, many_requests_at_once, objects_in_arguments, long_chain);
     run!(dag, FAILURES, input_and_redirected_output, ports_in_arguments, platform);
     run!(dag, FAILURES, secrets, secret_in_a_variable, secret_in_a_file);
-    run!(dag, FAILURES, root_file_system, image_in_a_file);
+    run!(dag, FAILURES, root_file_system, image_in_a_file, file_of_a_web_server);
+    run!(dag, FAILURES, service_of_a_container, equal_trees_have_equal_digests, names_by_pattern);
+    run!(dag, FAILURES, changed_name, combined_configuration);
     #[cfg(feature = "newest")]
     run!(dag, FAILURES, failing_command_is_an_exec_error, list_of_objects, ports_and_enums);
+    #[cfg(feature = "newest")]
+    run!(dag, FAILURES, what_is_in_a_directory);
     Ok(())
 }
 

@@ -2,6 +2,8 @@
 
 import { deepStrictEqual as equal, ok } from "node:assert/strict"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
@@ -292,7 +294,75 @@ const cases: Record<string, () => Promise<void>> = {
     ok((await tarball.size()) > 1 << 20)
     equal(await dag.container().import_(tarball).label("a"), "b")
   },
+
+  async fileOfAWebServer() {
+    const server = createServer((request, reply) => {
+      if (request.url !== "/page.txt") reply.statusCode = 404
+      reply.end("from the web")
+    })
+    await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready))
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      equal(await dag.http(`${address}/page.txt`).contents(), "from the web")
+      equal(await dag.http(`${address}/page.txt`).name(), "page.txt")
+      const error = await rejects(GraphQLRequestError, dag.http(`${address}/nothing`).contents())
+      ok(error.message.includes("status 404"), error.message)
+    } finally {
+      server.close()
+    }
+  },
+
+  async serviceOfAContainer() {
+    const program =
+      "use IO::Socket::INET; $s = IO::Socket::INET->new(LocalPort => 8000, Listen => 5, ReuseAddr => 1) or die;" +
+      "while ($c = $s->accept) { print $c qq(served\\n); close $c }"
+    const service = debian().withExposedPort(8000).asService({ args: ["perl", "-e", program] })
+    equal(await service.endpoint({ port: 8000 }), `${await service.hostname()}:8000`)
+    const client = debian().withServiceBinding("web", service)
+    equal(await client.withExec(["bash", "-c", "cat < /dev/tcp/web/8000"]).stdout(), "served\n")
+  },
+
+  async equalTreesHaveEqualDigests() {
+    const one = dag.directory().withNewFile("a", "1").withNewFile("b/c", "2")
+    const two = dag.directory().withNewFile("b/c", "2").withNewFile("a", "1").withTimestamps(1)
+    equal(await one.withTimestamps(1).digest(), await two.digest())
+    ok((await one.digest()) !== (await one.withNewFile("a", "3").digest()))
+  },
+
+  async namesByPattern() {
+    const directory = dag.directory().withNewFile("a.txt", "1").withNewFile("b/c.txt", "2").withNewFile("d.log", "3")
+    equal((await directory.glob("**/*.txt")).sort(), ["a.txt", "b/c.txt"])
+  },
+
+  async changedName() {
+    const file = dag.directory().withNewFile("a.txt", "text").file("a.txt").withName("b.txt")
+    equal(await file.name(), "b.txt")
+    equal(await dag.directory().withFile("", file).entries(), ["b.txt"])
+  },
 }
+
+/** Cases about what only newer versions of the library have. */
+const newest: Record<string, () => Promise<void>> = {
+  async whatIsInADirectory() {
+    const directory = dag.directory().withNewFile("sub/file", "text")
+    equal(await directory.exists("sub/file"), true)
+    equal(await directory.exists("nothing"), false)
+    equal(await directory.stat("sub/file").size(), 4)
+  },
+
+  async searchInFiles() {
+    const directory = dag.directory().withNewFile("a", "one\ntwo\n").withNewFile("b", "three\n")
+    const found = await directory.search("^t")
+    equal(await Promise.all(found.map((match) => match.filePath())), ["a", "b"])
+    equal(await Promise.all(found.map((match) => match.lineNumber())), [2, 1])
+  },
+
+  async variablesOfAFile() {
+    const variables = dag.envFile().withVariable("A", "1").withVariable("B", "$A-2")
+    equal(await variables.get("B"), "1-2")
+  },
+}
+if ("search" in dag.directory()) Object.assign(cases, newest)
 
 let failures = 0
 await connection(
