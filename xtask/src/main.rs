@@ -18,6 +18,7 @@ mod selection;
 mod soak;
 mod test;
 mod tidy;
+mod toolchains;
 
 use anyhow::{Context as _, Result, bail};
 use project::Project;

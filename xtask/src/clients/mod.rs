@@ -8,6 +8,7 @@ mod guide;
 
 use crate::command::quietly;
 use crate::project::Project;
+use crate::toolchains;
 use anyhow::{Context as _, Result};
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -119,7 +120,9 @@ impl Clients {
         let own = self.programs.join(format!("typescript-{version}.d"));
         let program = own.join(format!("{name}.ts"));
         fs::write(&program, text)?;
-        self.script("typescript", name, &[&own.join("node_modules/.bin/tsx"), &program])
+        let node = toolchains::node(&self.shared)?;
+        let runner = own.join("node_modules/tsx/dist/cli.mjs");
+        self.script("typescript", name, &[&node, &runner, &program])
     }
 
     fn go(&self, version: &str) -> Result<()> {
@@ -141,7 +144,9 @@ impl Clients {
         install(&own, &wanted, || {
             fs::create_dir_all(&own)?;
             files.iter().try_for_each(|(file, text)| fs::write(own.join(file), text))?;
-            let mut go = Command::new("go");
+            // Where it is not the system's own, it is the very one that is wanted.
+            let list = self.sources.join("go").join(version).join("go.mod");
+            let mut go = Command::new(toolchains::go(&self.shared, &list)?);
             go.args(["build", "-mod=readonly", "-o"]).arg(own.join("program")).arg(".");
             quietly(go.current_dir(&own))
         })?;
