@@ -33,6 +33,7 @@ mod python;
 mod report;
 mod rootless;
 mod search;
+mod service;
 mod start;
 mod together;
 mod wide;
@@ -55,6 +56,7 @@ const QUESTIONS: &[Question] = &[
     Question { name: "exec", title: exec::TITLE, ask: exec::ask },
     Question { name: "rootless", title: rootless::TITLE, ask: rootless::ask },
     Question { name: "network", title: network::TITLE, ask: network::ask },
+    Question { name: "service", title: service::TITLE, ask: service::ask },
     Question { name: "together", title: together::TITLE, ask: together::ask },
     Question { name: "chain", title: chain::TITLE, ask: chain::ask },
     Question { name: "cli", title: cli::TITLE, ask: cli::ask },

@@ -2,6 +2,7 @@
 
 use crate::container::Container;
 use crate::secret::Secret;
+use crate::service::Service;
 use crate::socket::Socket;
 use crate::volume::Volume;
 use graph::{Args, Builder, Context, Object, Op, Root, Scope};
@@ -14,7 +15,8 @@ pub(crate) fn install(builder: &mut Builder) {
         .install::<SecretAt>()
         .install::<SocketAt>()
         .install::<ContainerAt>()
-        .install::<VolumeAt>();
+        .install::<VolumeAt>()
+        .install::<ServiceAt>();
 }
 
 /// A text that names an object.
@@ -111,5 +113,20 @@ impl Op for VolumeAt {
 
     async fn run(&self, address: &Address, _: &Context) -> Result<Volume, Error> {
         Volume::at(&address.0)
+    }
+}
+
+/// The service at this address, as your machine reaches it: `tcp://host:port` or `udp://host:port`.
+#[derive(Args)]
+struct ServiceAt {}
+
+impl Op for ServiceAt {
+    type Parent = Address;
+    type Output = Service;
+    const NAME: &'static str = "service";
+    const SCOPE: Scope = Scope::Session;
+
+    async fn run(&self, address: &Address, cx: &Context) -> Result<Service, Error> {
+        Service::at(&address.0, cx)
     }
 }

@@ -34,6 +34,7 @@ mod owner;
 mod paths;
 mod platform;
 mod query;
+mod relay;
 mod replacement;
 mod scalars;
 mod schema_tool;

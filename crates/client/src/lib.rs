@@ -15,6 +15,7 @@ mod images;
 mod lock;
 mod notices;
 mod own;
+mod ports;
 mod relay;
 mod route;
 mod secrets;

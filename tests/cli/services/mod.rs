@@ -2,7 +2,9 @@
 
 mod binding;
 mod dying;
+mod host;
 mod starting;
+mod up;
 
 use serde_json::{Value, json};
 use testkit::Session;

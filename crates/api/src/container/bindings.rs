@@ -8,15 +8,15 @@ use super::background::Background;
 use super::exec::ReturnType;
 use super::exec::command_line;
 use super::run::Command;
-use crate::service::{Lease, RunningServices, Service, check_name};
+use crate::service::{Lease, PortForward, RunningServices, Service, check_name, up};
 use futures::future::try_join_all;
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use graph::{Args, Builder, Context, Op, Ref};
+use graph::{Args, Builder, Context, Op, Ref, Scope};
 use protocol::{DigestBuilder, Error};
 use sandbox::Company;
 
 pub(super) fn install(builder: &mut Builder) {
-    builder.install::<AsService>().install::<WithServiceBinding>();
+    builder.install::<AsService>().install::<Up>().install::<WithServiceBinding>();
 }
 
 /// A service that commands of a container reach.
@@ -106,14 +106,87 @@ impl Op for AsService {
     const NAME: &'static str = "asService";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Service, Error> {
-        let line = command_line(container, &self.args, (self.expand, self.use_entrypoint))?;
+        let asked = Asked {
+            args: &self.args,
+            expand: self.expand,
+            use_entrypoint: self.use_entrypoint,
+            all_capabilities: self.insecure_root_capabilities,
+            init: !self.no_init,
+            nests: self.experimental_privileged_nesting,
+        };
+        asked.of(container, cx).await
+    }
+}
+
+/// Runs the container as a service that is reached on your machine, until you interrupt it.
+#[derive(Args)]
+struct Up {
+    /// The program and its arguments. Empty runs the container's default arguments.
+    #[arg(default = "[]")]
+    args: Vec<String>,
+    /// Replace `$VAR` and `${VAR}` in the arguments by the container's variables.
+    #[arg(default = "false")]
+    expand: bool,
+    /// Give the command a session of its own with this engine.
+    #[arg(default = "false")]
+    experimental_privileged_nesting: bool,
+    /// Run with every capability. The command is then not isolated from the host.
+    #[arg(default = "false")]
+    insecure_root_capabilities: bool,
+    /// Run the command as process 1, without an init process.
+    #[arg(default = "false")]
+    no_init: bool,
+    /// Ports to listen on; without any, those that the container exposes.
+    #[arg(default = "[]")]
+    ports: Vec<PortForward>,
+    /// Listen on ports that are chosen for you.
+    #[arg(default = "false")]
+    random: bool,
+    /// Put the entrypoint before the arguments.
+    #[arg(default = "false")]
+    use_entrypoint: bool,
+}
+
+impl Op for Up {
+    type Parent = Container;
+    type Output = ();
+    const NAME: &'static str = "up";
+    const SCOPE: Scope = Scope::Request;
+
+    async fn run(&self, container: &Container, cx: &Context) -> Result<(), Error> {
+        let asked = Asked {
+            args: &self.args,
+            expand: self.expand,
+            use_entrypoint: self.use_entrypoint,
+            all_capabilities: self.insecure_root_capabilities,
+            init: !self.no_init,
+            nests: self.experimental_privileged_nesting,
+        };
+        let service = asked.of(container, cx).await?;
+        up(&service, &self.ports, self.random, cx).await
+    }
+}
+
+/// How a container is to run as a service.
+struct Asked<'a> {
+    args: &'a [String],
+    expand: bool,
+    use_entrypoint: bool,
+    all_capabilities: bool,
+    init: bool,
+    nests: bool,
+}
+
+impl Asked<'_> {
+    async fn of(&self, container: &Container, cx: &Context) -> Result<Service, Error> {
+        let line = command_line(container, self.args, (self.expand, self.use_entrypoint))?;
         let args = line.ok_or_else(|| Error::user("no service command has been set"))?;
         let command = Command {
             args,
             expect: ReturnType::Any,
-            all_capabilities: self.insecure_root_capabilities,
-            init: !self.no_init,
-            nests: self.experimental_privileged_nesting,
+            all_capabilities: self.all_capabilities,
+            init: self.init,
+            nests: self.nests,
             stdin: String::new(),
             redirect_stdin: None,
             redirect_stdout: None,
@@ -141,6 +214,12 @@ impl Op for WithServiceBinding {
 
     async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
         check_name(&self.alias)?;
+        if self.service.is_tunnel() {
+            return Err(Error::user(
+                "a tunnel is on your machine: containers cannot be bound to it",
+            )
+            .with_hint("bind the service that it leads to"));
+        }
         let mut changed = container.clone();
         changed.bindings.retain(|binding| binding.alias != self.alias);
         let service = Service::clone(&self.service);

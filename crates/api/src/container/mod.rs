@@ -45,7 +45,7 @@ use bindings::Binding;
 use graph::{Builder, Extensions, Object};
 pub(crate) use healthcheck::Healthcheck;
 use outcome::Outcome;
-pub(crate) use ports::{ExposedPort, NetworkProtocol};
+pub(crate) use ports::{ExposedPort, NetworkProtocol, port_number};
 use protocol::Error;
 use secrets::Secrets;
 use sockets::SocketMount;

@@ -98,7 +98,7 @@ impl Op for WithExposedPort {
 
     async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
         let port = ExposedPort {
-            number: number(self.port)?,
+            number: port_number(self.port)?,
             protocol: self.protocol,
             description: self.description.clone(),
             skip_healthcheck: self.experimental_skip_healthcheck,
@@ -123,12 +123,13 @@ impl Op for WithoutExposedPort {
     const NAME: &'static str = "withoutExposedPort";
 
     async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
-        let number = number(self.port)?;
+        let number = port_number(self.port)?;
         Ok(container.with_config(|config| config.hide(number, self.protocol)))
     }
 }
 
-fn number(port: i64) -> Result<u16, Error> {
+/// A number that is one of a port.
+pub(crate) fn port_number(port: i64) -> Result<u16, Error> {
     let number = u16::try_from(port).ok().filter(|number| *number > 0);
     number.ok_or_else(|| Error::user(format!("{port} is no port: ports go from 1 to 65535")))
 }

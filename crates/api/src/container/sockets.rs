@@ -5,24 +5,20 @@
 //! are no part of the name of a command: what is behind one is never the same twice.
 
 use super::Container;
-use crate::host::{Channel, Host};
+use crate::host::Host;
 use crate::owner::{self, OwnerSpec};
+use crate::relay::relay;
 use crate::services::Services;
 use crate::socket::Socket;
-use bytes::Bytes;
-use futures::StreamExt as _;
 use graph::{Args, Builder, Context, LogStream, Op, Ref, Span};
 use protocol::Error;
 use protocol::attach::SocketAddress;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Snapshot, Target, TargetKind};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Most bytes that are taken from a connection at once.
-const PIECE: usize = 64 << 10;
 /// How long to wait when no connection can be taken, e.g. because no descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -120,28 +116,7 @@ async fn forward(stream: UnixStream, line: Line) {
         Ok(channel) => channel,
         Err(error) => return line.span.log(LogStream::Engine, format!("{}\n", error.message)),
     };
-    let Channel { mut incoming, outgoing } = channel;
-    let (mut reading, mut writing) = stream.into_split();
-    let up = async move {
-        let mut piece = Vec::with_capacity(PIECE);
-        while let Ok(1..) = reading.read_buf(&mut piece).await {
-            let next = Vec::with_capacity(PIECE);
-            let piece = std::mem::replace(&mut piece, next);
-            if outgoing.send(Bytes::from(piece)).await.is_err() {
-                break;
-            }
-        }
-    };
-    let down = async move {
-        while let Some(piece) = incoming.next().await {
-            if writing.write_all(&piece).await.is_err() {
-                return;
-            }
-        }
-        // A command that has closed its end needs no word about it.
-        let _ = writing.shutdown().await;
-    };
-    futures::join!(up, down);
+    relay(stream, channel).await;
 }
 
 /// Gives commands a socket of your machine.

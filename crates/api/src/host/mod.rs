@@ -15,8 +15,8 @@ use futures::stream::BoxStream;
 use graph::{Args, Builder, Context, Object, Op, Root};
 use protocol::Error;
 use protocol::attach::{
-    Entry, IgnoreFile, LockRecord, LockReply, LockRequest, Login, OpenFor, ReadRequest,
-    SocketAddress, WriteRequest,
+    Entry, IgnoreFile, ListenRequest, LockRecord, LockReply, LockRequest, Login, OpenFor,
+    ReadRequest, SocketAddress, WriteRequest,
 };
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -56,6 +56,12 @@ pub trait HostFiles: Send + Sync {
     /// Opens a connection to a socket of the client's machine.
     fn connect(&self, address: SocketAddress) -> BoxFuture<'_, Result<Channel, Error>>;
 
+    /// Opens a port of the client's machine.
+    fn listen(&self, request: ListenRequest) -> BoxFuture<'_, Result<HostPort, Error>>;
+
+    /// Takes a connection to such a port.
+    fn accept(&self, connection: u64) -> BoxFuture<'_, Result<Channel, Error>>;
+
     /// The terminal that the client's user sits at, once it is free.
     fn terminal(&self) -> BoxFuture<'_, Result<UserTerminal, Error>>;
 
@@ -90,7 +96,15 @@ fn no_image_store() -> Error {
     Error::user("there is no store of images where this is called from")
 }
 
-/// A connection to a socket of the client's machine.
+/// A port of the client's machine, open for as long as this lives.
+pub struct HostPort {
+    /// Its number.
+    pub port: u16,
+    /// Who connects, by a number to be taken by.
+    pub connections: BoxStream<'static, u64>,
+}
+
+/// A connection to a socket of the client's machine, or to a port of it.
 pub struct Channel {
     /// What comes from the socket, until its side ends.
     pub incoming: BoxStream<'static, Bytes>,

@@ -1,5 +1,6 @@
 //! The fields of `Service`.
 
+use super::tunnel::HERE;
 use super::{Service, check_name};
 use crate::container::ExposedPort;
 use crate::service::RunningServices;
@@ -28,7 +29,7 @@ impl Op for Hostname {
     const NAME: &'static str = "hostname";
 
     async fn run(&self, service: &Service, _: &Context) -> Result<String, Error> {
-        Ok(service.hostname().to_owned())
+        Ok(if service.is_tunnel() { HERE } else { service.hostname() }.to_owned())
     }
 }
 
@@ -154,7 +155,15 @@ impl Op for Sync {
 
 impl Service {
     /// The name and the ports under which it is reached.
-    fn reached(&self, _: &Context) -> Result<(String, Vec<ExposedPort>), Error> {
-        Ok((self.hostname().to_owned(), self.ports().to_vec()))
+    fn reached(&self, cx: &Context) -> Result<(String, Vec<ExposedPort>), Error> {
+        if !self.is_tunnel() {
+            return Ok((self.hostname().to_owned(), self.ports().to_vec()));
+        }
+        // Ports of a tunnel are chosen when it is opened.
+        let instance = cx.get::<RunningServices>()?.find(self.identity());
+        let place = instance.and_then(|instance| instance.place());
+        let place = place
+            .ok_or_else(|| Error::user("the tunnel is not open").with_hint("start it first"))?;
+        Ok((HERE.to_owned(), place.ports))
     }
 }

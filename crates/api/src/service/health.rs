@@ -6,7 +6,7 @@ use crate::services::Services;
 use futures::future::join_all;
 use protocol::Error;
 use sandbox::network::Party;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -26,14 +26,14 @@ const LONGEST_CHECK_PAUSE: Duration = Duration::from_secs(2);
 
 /// Waits until a service is ready. That may be never: who waits watches its end too.
 pub(super) async fn wait(
-    (party, place): (&Party, &Place),
+    (party, address, place): (&Party, Ipv4Addr, &Place),
     ports: &[ExposedPort],
     check: Option<&Healthcheck>,
     services: &Services,
 ) -> Result<(), Error> {
     let streams = ports.iter().filter(|port| port.protocol == NetworkProtocol::Tcp);
     let waited_for = streams.filter(|port| !port.skip_healthcheck);
-    let address = |port: &ExposedPort| SocketAddrV4::new(place.address, port.number);
+    let address = |port: &ExposedPort| SocketAddrV4::new(address, port.number);
     join_all(waited_for.map(|port| listens(party, address(port)))).await;
     match check {
         Some(check) => works(check, place, services).await,

@@ -11,7 +11,7 @@
 use super::lease::Lease;
 use super::running::RunningServices;
 use super::{Kind, Service, health};
-use crate::container::{Alive, Beside, ExposedPort};
+use crate::container::{Alive, Background, Beside, ExposedPort};
 use crate::services::Services;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -54,8 +54,10 @@ enum State {
 /// Where it is.
 #[derive(Clone)]
 pub(crate) struct Place {
-    /// Its address in the network of containers.
-    pub(crate) address: Ipv4Addr,
+    /// Its address in the network of containers, if it is in that.
+    pub(crate) address: Option<Ipv4Addr>,
+    /// The ports that it is reached on.
+    pub(crate) ports: Vec<ExposedPort>,
     /// What runs there, and how to run something beside it, if it is in a container.
     pub(crate) inside: Option<(Process, Arc<Beside>)>,
 }
@@ -130,6 +132,12 @@ impl Instance {
         }
     }
 
+    /// Waits until it is to end.
+    pub(super) async fn wished(&self) {
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = self.wish.subscribe().wait_for(|wish| *wish != Wish::Run).await;
+    }
+
     /// Where it is now, if it is ready.
     pub(super) fn place(&self) -> Option<Place> {
         match &*self.state.borrow() {
@@ -199,9 +207,13 @@ async fn live(instance: &Arc<Instance>, running: &RunningServices, cx: &Context)
         let instance = instance.clone();
         tokio::spawn(async move { instance.end_when_idle().await })
     };
-    let error = match run(instance, running, cx, &span).await {
-        Ok(error) | Err(error) => error,
+    let life = Life { instance, running, cx, span: &span };
+    let ran = match &instance.service.0.kind {
+        Kind::Container(background) => run(background, &life).await,
+        Kind::Host(host) => host.run(&life).await,
+        Kind::Tunnel(tunnel) => tunnel.run(&life).await,
     };
+    let (Ok(error) | Err(error)) = ran;
     idle.abort();
     let asked = *instance.wish.borrow() != Wish::Run;
     let error = match asked {
@@ -217,36 +229,50 @@ async fn live(instance: &Arc<Instance>, running: &RunningServices, cx: &Context)
     instance.state.send_replace(State::Ended(error));
 }
 
-/// What a service does all its life. The result is why it ended, or what went wrong on our side.
-async fn run(
-    instance: &Instance,
-    running: &RunningServices,
-    cx: &Context,
-    span: &Span,
-) -> Result<Error, Error> {
+/// What a service that runs has to do with.
+pub(super) struct Life<'a> {
+    pub(super) instance: &'a Instance,
+    pub(super) running: &'a RunningServices,
+    pub(super) cx: &'a Context,
+    pub(super) span: &'a Span,
+}
+
+impl Life<'_> {
+    /// It is ready, and there.
+    pub(super) fn ready(&self, place: Place) {
+        self.instance.state.send_replace(State::Ready(place));
+    }
+}
+
+/// What the service of a container does all its life. The result is why it ended, or what went wrong on our
+/// side.
+async fn run(background: &Background, life: &Life<'_>) -> Result<Error, Error> {
+    let Life { instance, running, cx, span } = life;
     let (party, services) = (running.need_party()?, cx.get::<Services>()?);
-    let Kind::Container(background) = &instance.service.0.kind;
     let (begun, alive) = oneshot::channel();
-    let mut life = Box::pin(background.run((cx, span), instance.wish.subscribe(), begun));
+    let mut command = Box::pin(background.run((cx, span), instance.wish.subscribe(), begun));
     let Alive { address, process, beside } = tokio::select! {
-        error = &mut life => return Ok(error),
+        error = &mut command => return Ok(error),
         alive = alive => match alive {
             Ok(alive) => alive,
-            Err(_) => return Ok(life.await),
+            Err(_) => return Ok(command.await),
         },
     };
     let address = address.ok_or_else(|| Error::internal("a service has no address"))?;
     let offered = party.offer(&[instance.hostname()], address);
     let _offer = offered.map_err(|error| Error::environment(error.to_string()))?;
-    let place = Place { address, inside: Some((process, Arc::new(beside))) };
-    let (ports, check) = (instance.service.ports(), background.healthcheck());
+    let ports = instance.service.ports();
+    let inside = Some((process, Arc::new(beside)));
+    let place = Place { address: Some(address), ports: ports.to_vec(), inside };
+    let check = background.healthcheck();
+    let way = (party, address, &place);
     tokio::select! {
         biased;
-        error = &mut life => return Ok(error),
-        checked = health::wait((party, &place), ports, check.as_ref(), services) => checked?,
+        error = &mut command => return Ok(error),
+        checked = health::wait(way, ports, check.as_ref(), services) => checked?,
     }
-    instance.state.send_replace(State::Ready(place));
-    Ok(life.await)
+    life.ready(place);
+    Ok(command.await)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::running::RunningServices;
 use crate::container::ExposedPort;
 use graph::Context;
 use protocol::Error;
+use sandbox::Process;
 use sandbox::network::Party;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -53,7 +54,12 @@ impl Lease {
 
     /// Its address in the network of containers.
     pub(crate) fn address(&self) -> Option<Ipv4Addr> {
-        self.place.as_ref().map(|place| place.address)
+        self.place.as_ref()?.address
+    }
+
+    /// The container that it runs in, if it is in one.
+    pub(super) fn process(&self) -> Option<&Process> {
+        self.place.as_ref()?.inside.as_ref().map(|(process, _)| process)
     }
 
     /// Where it is.

@@ -7,21 +7,28 @@
 
 mod fields;
 mod forward;
+mod forwards;
 mod health;
+mod host;
 mod instance;
 mod lease;
 mod running;
 mod terminal;
+mod tunnel;
 
 pub(crate) use forward::Forward;
+pub(crate) use forwards::PortForward;
 pub(crate) use lease::Lease;
 pub use running::RunningServices;
+pub(crate) use tunnel::up;
 
 use crate::container::{Background, ExposedPort};
 use graph::{Builder, Context, Object};
+use host::HostPorts;
 use instance::Instance;
 use protocol::{Digest, Error};
 use std::sync::Arc;
+use tunnel::Tunnel;
 
 /// How many digits of its identity are the name of a service.
 const NAME_DIGITS: usize = 16;
@@ -32,7 +39,9 @@ const MAX_LABEL: usize = 63;
 
 pub(crate) fn install(builder: &mut Builder) {
     fields::install(builder);
+    host::install(builder);
     terminal::install(builder);
+    tunnel::install(builder);
 }
 
 /// A service, as a value. Clones are the same.
@@ -52,6 +61,20 @@ struct Inner {
 enum Kind {
     /// The command of a container.
     Container(Background),
+    /// Ports that the caller's machine reaches.
+    Host(HostPorts),
+    /// A service that is reached on the caller's machine.
+    Tunnel(Tunnel),
+}
+
+impl Kind {
+    /// Takes the services out that it is bound to.
+    fn take_bound(&mut self) -> Vec<Service> {
+        match self {
+            Self::Container(background) => background.take_bound(),
+            Self::Host(_) | Self::Tunnel(_) => vec![],
+        }
+    }
 }
 
 impl Object for Service {
@@ -83,6 +106,11 @@ impl Service {
         }))
     }
 
+    /// Whether containers cannot reach it, because it is on the caller's machine.
+    pub(crate) fn is_tunnel(&self) -> bool {
+        matches!(self.0.kind, Kind::Tunnel(_))
+    }
+
     /// The name that it is reached by in its session.
     pub(crate) fn hostname(&self) -> &str {
         &self.0.hostname
@@ -100,8 +128,10 @@ impl Service {
 
     /// The command behind it, if it is in a container.
     fn background(&self) -> Option<&Background> {
-        let Kind::Container(background) = &self.0.kind;
-        Some(background)
+        match &self.0.kind {
+            Kind::Container(background) => Some(background),
+            Kind::Host(_) | Kind::Tunnel(_) => None,
+        }
     }
 
     /// Starts it, unless it runs in this session, and waits until it is ready. It goes on for as long as
@@ -126,12 +156,10 @@ impl Service {
 /// Services are bound to services, in chains of any length: they are let go of one after the other.
 impl Drop for Inner {
     fn drop(&mut self) {
-        let Kind::Container(background) = &mut self.kind;
-        let mut ahead = background.take_bound();
+        let mut ahead = self.kind.take_bound();
         while let Some(Service(inner)) = ahead.pop() {
             if let Some(mut inner) = Arc::into_inner(inner) {
-                let Kind::Container(background) = &mut inner.kind;
-                ahead.append(&mut background.take_bound());
+                ahead.append(&mut inner.kind.take_bound());
             }
         }
     }

@@ -19,6 +19,7 @@ pub use login::Logins;
 use crate::connect::Connection;
 use crate::images;
 use crate::lock;
+use crate::ports::Ports;
 use crate::route::Route;
 use crate::secrets::{self, EnvVariables, Keeper};
 use crate::session::{Body, full};
@@ -33,9 +34,10 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::attach::{
-    CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest, IMAGE_HEADER, IMAGE_LOAD_PATH, IMAGE_SAVE_PATH,
-    LOCK_FIND_PATH, LOCK_RECORD_PATH, LOGIN_PATH, OPEN_PATH, READ_PATH, ReadRequest, SECRET_PATH,
-    SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH, WRITE_PATH,
+    ACCEPT_PATH, CONNECTION_HEADER, CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest, IMAGE_HEADER,
+    IMAGE_LOAD_PATH, IMAGE_SAVE_PATH, LISTEN_PATH, LOCK_FIND_PATH, LOCK_RECORD_PATH, LOGIN_PATH,
+    OPEN_PATH, READ_PATH, ReadRequest, SECRET_PATH, SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH,
+    WRITE_PATH,
 };
 use protocol::session::ClientSettings;
 use protocol::{Error, ErrorKind};
@@ -109,6 +111,8 @@ async fn answer(host: &Arc<HostPaths>, request: Request<Incoming>) -> Response<B
         SOCKET_PATH => connect(host, request).await,
         IMAGE_LOAD_PATH => load_image(host, request).await,
         IMAGE_SAVE_PATH => save_image(host, request).await,
+        LISTEN_PATH => listen(host, request).await,
+        ACCEPT_PATH => accept(host, request),
         TERMINAL_PATH => terminal::lend(&host.engine.terminals, request.into_body()).await,
         path => Err(Error::internal(format!("this client does not serve `{path}`"))),
     };
@@ -194,6 +198,17 @@ async fn save_image(host: &HostPaths, request: Request<Incoming>) -> Result<Resp
     images::save(&host.engine.logins.search_path, head(request).await?).await
 }
 
+async fn listen(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    host.ports.listen(head(request).await?).await
+}
+
+fn accept(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    let header = request.headers().get(CONNECTION_HEADER).and_then(|value| value.to_str().ok());
+    let number = header.and_then(|text| text.parse().ok());
+    let number = number.ok_or_else(|| Error::internal("a connection without a number"))?;
+    host.ports.accept(number, request.into_body())
+}
+
 async fn head<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Error> {
     let body = Limited::new(request.into_body(), MAX_REQUEST_BYTES).collect().await;
     let body = body.map_err(|error| Error::internal(error.to_string()))?.to_bytes();
@@ -222,12 +237,14 @@ struct HostPaths {
     workdir: PathBuf,
     home: PathBuf,
     engine: Engine,
+    /// Ports that it listens on for the engine.
+    ports: Ports,
 }
 
 impl HostPaths {
     fn new(settings: &ClientSettings, engine: Engine) -> Self {
         let (workdir, home) = (PathBuf::from(&settings.workdir), PathBuf::from(&settings.home));
-        Self { workdir, home, engine }
+        Self { workdir, home, engine, ports: Ports::default() }
     }
 
     /// The absolute path that a user meant.

@@ -3,6 +3,7 @@
 //! The engine asks for a connection on the session's second connection, and the bytes travel there both
 //! ways. So a socket works wherever the engine is, and only while its session does.
 
+use crate::ports::over_packets;
 use crate::session::Body;
 use bytes::Bytes;
 use futures::stream;
@@ -12,15 +13,16 @@ use hyper::body::{Frame, Incoming};
 use protocol::Error;
 use protocol::attach::SocketAddress;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpStream, UdpSocket, UnixStream, lookup_host};
 
 /// Most bytes that are taken from a socket at once.
 const PIECE: usize = 64 << 10;
 
-type Reading = Box<dyn AsyncRead + Send + Unpin>;
-type Writing = Box<dyn AsyncWrite + Send + Unpin>;
+pub(crate) type Reading = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type Writing = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Connects to a socket and answers with what is read from it. What the engine sends is written to it
 /// meanwhile, to the end of either side.
@@ -30,6 +32,11 @@ pub(crate) async fn connect(
     from_engine: Incoming,
 ) -> Result<Response<Body>, Error> {
     let (reading, writing) = open(address, resolve).await?;
+    Ok(relay(reading, writing, from_engine))
+}
+
+/// Answers with what is read from one side of a connection, and writes what the engine sends to the other.
+pub(crate) fn relay(reading: Reading, writing: Writing, from_engine: Incoming) -> Response<Body> {
     // It ends with the request, which ends with the connection to the engine at the latest.
     tokio::spawn(write(from_engine, writing));
     let pieces = stream::unfold(reading, |mut reading| async move {
@@ -40,7 +47,7 @@ pub(crate) async fn connect(
             Ok(_) => Some((Ok(Frame::data(Bytes::from(piece))), reading)),
         }
     });
-    Ok(Response::new(StreamBody::new(pieces).boxed_unsync()))
+    Response::new(StreamBody::new(pieces).boxed_unsync())
 }
 
 async fn open(
@@ -60,6 +67,19 @@ async fn open(
             let _ = stream.set_nodelay(true);
             let (reading, writing) = stream.into_split();
             Ok((Box::new(reading), Box::new(writing)))
+        }
+        SocketAddress::Udp(host, port) => {
+            let name = format!("udp://{host}:{port}");
+            let (any, target) =
+                match lookup_host((host.as_str(), *port)).await.map(|mut it| it.next()) {
+                    Ok(Some(target @ SocketAddr::V4(_))) => ("0.0.0.0:0", target),
+                    Ok(Some(target)) => ("[::]:0", target),
+                    Ok(None) => return Err(Error::user(format!("socket {name}: no such host"))),
+                    Err(error) => return Err(refused(&name)(error)),
+                };
+            let socket = UdpSocket::bind(any).await.map_err(refused(&name))?;
+            socket.connect(target).await.map_err(refused(&name))?;
+            Ok(over_packets(socket))
         }
     }
 }

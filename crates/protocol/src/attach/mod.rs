@@ -3,7 +3,7 @@
 //! Every request is an HTTP/2 `POST` with a JSON head. File contents travel as frames: one byte of
 //! [`FrameKind`], four bytes of little-endian length, then that many bytes. A client on the engine's
 //! own machine hands over open directories instead. A connection to a socket is a stream of bytes both
-//! ways, and so is a terminal. Prompts and git credentials will be further paths beside these.
+//! ways, and so are a terminal and a connection to a port that the client listens on. Prompts and git credentials will be further paths beside these.
 
 mod frame;
 mod handover;
@@ -11,6 +11,7 @@ mod image;
 mod lock;
 mod login;
 mod name;
+mod port;
 mod read;
 mod secret;
 mod socket;
@@ -23,6 +24,7 @@ pub use image::ImageRequest;
 pub use lock::{LockPolicy, LockRecord, LockReply, LockRequest};
 pub use login::{Login, LoginReply, LoginRequest};
 pub use name::Name;
+pub use port::{ListenDecoder, ListenEvent, ListenRequest, PacketDecoder, packet};
 pub use read::{Entry, EntryKind, FindUpReply, FindUpRequest, ReadRequest};
 pub use secret::{MAX_SECRET_BYTES, SecretRequest};
 pub use socket::SocketAddress;
@@ -51,6 +53,12 @@ pub const SECRET_PATH: &str = "/secrets/read";
 pub const SOCKET_PATH: &str = "/sockets/connect";
 /// Header that carries the JSON of a [`SocketAddress`].
 pub const SOCKET_HEADER: &str = "x-ci-tool-socket";
+/// `POST` a [`ListenRequest`]: the answer is [`ListenEvent`]s, for as long as it is read.
+pub const LISTEN_PATH: &str = "/ports/listen";
+/// `POST` bytes for a connection after its number in a header: the answer is bytes from it.
+pub const ACCEPT_PATH: &str = "/ports/accept";
+/// Header that carries the number of a connection.
+pub const CONNECTION_HEADER: &str = "x-ci-tool-connection";
 /// `POST` bytes to show on the user's terminal: the answer is [`TerminalInput`].
 pub const TERMINAL_PATH: &str = "/terminals/lend";
 /// `POST` an image as an archive after its [`ImageRequest`] in a header: the client's container program keeps

@@ -16,6 +16,8 @@ pub enum SocketAddress {
     Unix(String),
     /// A TCP port, as the client's machine reaches it: host and port.
     Tcp(String, u16),
+    /// A UDP port in the same way. Each packet on the stream has its length before it.
+    Udp(String, u16),
 }
 
 impl SocketAddress {
@@ -34,6 +36,7 @@ mod tests {
         let addresses = [
             SocketAddress::Unix("~/\u{e4}\"\n.sock".into()),
             SocketAddress::Tcp("localhost".into(), 5432),
+            SocketAddress::Udp("localhost".into(), 53),
         ];
         for address in addresses {
             let header = address.to_header();

@@ -7,12 +7,32 @@ use crate::sys;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::OwnedFd;
-use std::sync::mpsc;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, mpsc};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
+
+/// Connects to a port of the loopback of a container, from within it. A thread goes in, opens the socket and
+/// ends.
+pub(crate) async fn connect_within(process: Arc<OwnedFd>, port: u16) -> io::Result<TcpStream> {
+    let (sender, opened) = oneshot::channel();
+    let open = move || {
+        let socket = sys::enter_network(process.as_fd()).map_err(io::Error::from);
+        // Who asked may have gone meanwhile.
+        let _ = sender.send(socket.and_then(|()| stream_socket()));
+    };
+    std::thread::Builder::new().name("socket".to_owned()).spawn(open)?;
+    let socket = std::net::TcpStream::from(opened.await.map_err(|_| gone())??);
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+    TcpSocket::from_std_stream(socket).connect(address.into()).await
+}
+
+fn stream_socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?)
+}
 
 /// The thread ends when this is dropped.
 #[derive(Debug)]
@@ -24,7 +44,7 @@ impl Opener {
         let (sender, jobs) = mpsc::channel::<Job>();
         let (told, tell) = mpsc::channel();
         let live = move || {
-            let entered = sys::enter_network(std::os::fd::AsFd::as_fd(&namespace));
+            let entered = sys::enter_network(namespace.as_fd());
             let inside = entered.is_ok();
             // Who started us waits for this word.
             let _ = told.send(entered);
@@ -50,9 +70,7 @@ impl Opener {
 
     /// Connects to something in the engine's network.
     pub(crate) async fn connect(&self, address: SocketAddrV4) -> io::Result<TcpStream> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let make = move || Ok(socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?);
-        let socket = std::net::TcpStream::from(self.open(make).await?);
+        let socket = std::net::TcpStream::from(self.open(stream_socket).await?);
         TcpSocket::from_std_stream(socket).connect(address.into()).await
     }
 

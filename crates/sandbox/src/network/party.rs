@@ -12,8 +12,9 @@ use super::firewall::{self, Change};
 use super::inside::{Inside, MEMBERS, OFFERS, TABLE};
 use super::link;
 use super::message::{Batch, Socket};
+use super::opener::connect_within;
 use super::subnet::Subnet;
-use crate::Error;
+use crate::{Error, Process};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -156,6 +157,22 @@ impl Party {
         // Questions and answers are short; waiting for more would slow every one of them down.
         stream.set_nodelay(true)?;
         Ok(stream)
+    }
+
+    /// Connects to a service in a container as somebody in it would, on its loopback; if nobody listens there,
+    /// at its address.
+    pub async fn connect_within(
+        &self,
+        process: &Process,
+        address: SocketAddrV4,
+    ) -> io::Result<TcpStream> {
+        match connect_within(process.0.clone(), address.port()).await {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                Ok(stream)
+            }
+            Err(_) => self.connect(address).await,
+        }
     }
 
     /// Sends packets to a service, from the engine itself.

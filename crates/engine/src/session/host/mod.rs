@@ -2,6 +2,7 @@
 
 mod handover;
 mod image;
+mod port;
 mod read;
 mod socket;
 mod terminal;
@@ -9,7 +10,7 @@ mod write;
 
 use super::body::{Body, full};
 use crate::greeting::Connection;
-use api::host::{Channel, Handed, HostFiles, ImagePieces, TreePart, UserTerminal};
+use api::host::{Channel, Handed, HostFiles, HostPort, ImagePieces, TreePart, UserTerminal};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use handover::Handovers;
@@ -21,8 +22,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::Error;
 use protocol::attach::{
     CONNECTION_WINDOW, FIND_UP_PATH, FindUpReply, FindUpRequest, LOCK_FIND_PATH, LOCK_RECORD_PATH,
-    LOGIN_PATH, LockRecord, LockReply, LockRequest, Login, LoginReply, LoginRequest, OpenFor,
-    ReadRequest, SECRET_PATH, SecretRequest, SocketAddress, WriteRequest,
+    LOGIN_PATH, ListenRequest, LockRecord, LockReply, LockRequest, Login, LoginReply, LoginRequest,
+    OpenFor, ReadRequest, SECRET_PATH, SecretRequest, SocketAddress, WriteRequest,
 };
 use serde::de::DeserializeOwned;
 use std::io;
@@ -154,6 +155,14 @@ impl HostFiles for AttachedHost {
 
     fn connect(&self, address: SocketAddress) -> BoxFuture<'_, Result<Channel, Error>> {
         Box::pin(self.open_socket(address))
+    }
+
+    fn listen(&self, request: ListenRequest) -> BoxFuture<'_, Result<HostPort, Error>> {
+        Box::pin(self.open_port(request))
+    }
+
+    fn accept(&self, connection: u64) -> BoxFuture<'_, Result<Channel, Error>> {
+        Box::pin(self.take_connection(connection))
     }
 
     fn terminal(&self) -> BoxFuture<'_, Result<UserTerminal, Error>> {

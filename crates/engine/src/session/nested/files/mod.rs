@@ -6,11 +6,11 @@
 //! would lie on a disk. Nothing is written, and there is no secret, socket, login or terminal
 //! to ask for: those are the caller's. What look-ups came to is recorded for the run as a whole, outside.
 
-use api::host::{Channel, Handed, Host, HostFiles, TreePart, UserTerminal};
+use api::host::{Channel, Handed, Host, HostFiles, HostPort, TreePart, UserTerminal};
 use futures::future::BoxFuture;
 use protocol::attach::{
-    Entry, EntryKind, IgnoreFile, LockRecord, LockReply, LockRequest, Login, Name, OpenFor,
-    ReadRequest, SocketAddress, WriteRequest,
+    Entry, EntryKind, IgnoreFile, ListenRequest, LockRecord, LockReply, LockRequest, Login, Name,
+    OpenFor, ReadRequest, SocketAddress, WriteRequest,
 };
 use protocol::{Digest, Error};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
@@ -253,10 +253,24 @@ impl HostFiles for Files {
     fn connect(&self, address: SocketAddress) -> BoxFuture<'_, Result<Channel, Error>> {
         let address = match address {
             SocketAddress::Unix(path) => path,
-            SocketAddress::Tcp(host, port) => format!("{host}:{port}"),
+            SocketAddress::Tcp(host, port) | SocketAddress::Udp(host, port) => {
+                format!("{host}:{port}")
+            }
         };
         let hint = "mount the socket where the command is started, with `withUnixSocket`";
         refused(format!("the socket `{address}` is the caller's and cannot be reached"), hint)
+    }
+
+    fn listen(&self, request: ListenRequest) -> BoxFuture<'_, Result<HostPort, Error>> {
+        let hint = "open the tunnel where the command is started";
+        refused(format!("no port {} of the caller's can be opened", request.port), hint)
+    }
+
+    fn accept(&self, _: u64) -> BoxFuture<'_, Result<Channel, Error>> {
+        refused(
+            "no connection can be taken".to_owned(),
+            "open the tunnel where the command is started",
+        )
     }
 
     fn terminal(&self) -> BoxFuture<'_, Result<UserTerminal, Error>> {
