@@ -3,6 +3,7 @@
 mod binding;
 mod dying;
 mod host;
+mod registry;
 mod starting;
 mod up;
 
