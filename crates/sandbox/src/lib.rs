@@ -9,6 +9,8 @@
 //! any thread exists, and that process does all the cloning. Whatever lives below the zygote
 //! dies with it, because the zygote is process 1 of a pid namespace, and the zygote dies with the engine.
 //!
+//! Programs of the host that the engine itself needs are run by `errands`, a second such process.
+//!
 //! Out of scope: how root file systems are made (`store`), what a command means (`api`).
 
 mod admission;
@@ -17,6 +19,7 @@ mod cgroup;
 mod container;
 mod driver;
 mod endpoint;
+mod errands;
 mod error;
 mod gpus;
 mod hosts;
@@ -36,6 +39,7 @@ mod zygote;
 
 pub use cgroup::sweep;
 pub use endpoint::{Endpoint, Opened};
+pub use errands::{Done, Errand, Errands, Heard, errands_main};
 pub use error::{Error, NO_PROGRAM};
 pub use gpus::{Gpu, gpus};
 pub use memory::{MEMORY_ENTRY, memory_file, memory_socket};

@@ -2,8 +2,8 @@
 
 use sandbox::network::{Bridge, Guard};
 use sandbox::{
-    Error, Exit, Limits, MountPoint, Network, Output, Root, Runtime, Sandbox, Settings, Source,
-    Spec, Stdin, Stream, User, Zygote,
+    Errands, Error, Exit, Limits, MountPoint, Network, Output, Root, Runtime, Sandbox, Settings,
+    Source, Spec, Stdin, Stream, User, Zygote,
 };
 use std::collections::HashSet;
 use std::fs;
@@ -32,6 +32,7 @@ pub(crate) struct Zygotes {
     bridged: Zygote,
     crun: Zygote,
     guard: Guard,
+    errands: Errands,
 }
 
 impl Zygotes {
@@ -39,8 +40,9 @@ impl Zygotes {
     pub(crate) fn start() -> Zygotes {
         let start = || Zygote::start(&std::env::current_exe().unwrap(), &["zygote"]).unwrap();
         let guard = Guard::start(&std::env::current_exe().unwrap(), &["guard"]).unwrap();
+        let errands = Errands::start(&std::env::current_exe().unwrap(), &["errands"]).unwrap();
         let (plain, host, limited) = (start(), start(), start());
-        Zygotes { plain, host, limited, bridged: start(), crun: start(), guard }
+        Zygotes { plain, host, limited, bridged: start(), crun: start(), guard, errands }
     }
 }
 
@@ -56,6 +58,8 @@ pub(crate) struct Fixture {
     pub(crate) bridged: Sandbox,
     /// Containers made by `crun`; no network, memory and pids limited.
     pub(crate) crun: Sandbox,
+    /// Runs programs of the host.
+    pub(crate) errands: Errands,
     pub(crate) root: PathBuf,
     pub(crate) cgroup_name: String,
     pub(crate) directory: tempfile::TempDir,
@@ -82,6 +86,7 @@ impl Fixture {
         let runtime = Runtime { program: CRUN.into(), place: directory.path().join("bundles") };
         let made = Settings { runtime: Some(runtime), limits, ..settings("crun") };
         Fixture {
+            errands: zygotes.errands,
             crun: Sandbox::new(zygotes.crun, made, None).unwrap(),
             bridged: Sandbox::new(zygotes.bridged, bridged, Some(bridge)).unwrap(),
             plain: Sandbox::new(zygotes.plain, settings("plain"), None).unwrap(),

@@ -5,7 +5,7 @@ use crate::fixture::{
     mount, processes_with, run, spec_in,
 };
 use crate::{Case, cases};
-use sandbox::{Sandbox, Source, Spec};
+use sandbox::{Errand, Sandbox, Source, Spec};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -168,7 +168,14 @@ pub(crate) fn victim(words: &[String]) -> ExitCode {
         let say = || Box::new(|_, bytes: &[u8]| crate::tell(String::from_utf8_lossy(bytes).trim()));
         let one = fixture.plain.run(spec(true), say());
         let two = fixture.limited.run(spec(false), say());
-        let _ended = tokio::join!(one, two);
+        let errand = Errand {
+            program: "sh".into(),
+            arguments: vec!["-c".into(), format!("trap '' TERM HUP; sleep {VICTIM_MARK}")],
+            folder: "/".into(),
+            ..Errand::default()
+        };
+        let three = fixture.errands.run(errand);
+        let _ended = tokio::join!(one, two, three);
     });
     ExitCode::FAILURE
 }
@@ -185,8 +192,9 @@ async fn nothing_outlives_a_killed_engine(fixture: Arc<Fixture>) {
     let lines: Vec<String> = BufReader::new(stdout).lines().take(2).map(Result::unwrap).collect();
     assert_eq!(lines, ["up", "up"]);
     let zygotes = children_of(engine.id());
-    assert_eq!(zygotes.len(), 6, "five zygotes and the network's guard");
-    assert!(processes_with(VICTIM_MARK).len() >= 4);
+    assert_eq!(zygotes.len(), 7, "five zygotes, the network's guard and who runs errands");
+    let errand = || processes_with(VICTIM_MARK).len() >= 6;
+    eventually("all are up", errand).await;
     engine.kill().unwrap();
     engine.wait().unwrap();
     eventually("all processes are gone", || processes_with(VICTIM_MARK).is_empty()).await;

@@ -6,6 +6,7 @@
 
 mod cgroups;
 mod commands;
+mod errands;
 mod fixture;
 mod isolation;
 mod lifetime;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         Some("zygote") => return ExitCode::from(sandbox::zygote_main() as u8),
+        Some("errands") => return ExitCode::from(sandbox::errands_main() as u8),
         Some("guard") => return ExitCode::from(sandbox::network::guard_main() as u8),
         Some("victim") => return lifetime::victim(&words[1..]),
         _ => {}
@@ -66,6 +68,7 @@ async fn run_all(zygotes: Zygotes, filter: &str) -> usize {
     cases.extend(network::cases());
     cases.extend(parties::cases());
     cases.extend(runtime::cases());
+    cases.extend(errands::cases());
     let mut failed = 0;
     let mut passed = 0;
     for (name, case) in cases.into_iter().filter(|(name, _)| name.contains(filter)) {
