@@ -42,6 +42,7 @@ mod durable;
 mod editor;
 mod error;
 mod fit;
+mod folder;
 mod format;
 mod intake;
 mod marks;
@@ -72,6 +73,7 @@ pub use compare::Difference;
 pub use durable::Verified;
 pub use editor::{CopyOptions, Editor, Remove};
 pub use error::Error;
+pub use folder::Folder;
 pub use format::Format;
 pub use intake::{
     HostDirectory, Inflow, InflowFile, IntakeError, IntakeProblem, IntakeWatch, TakenIn,

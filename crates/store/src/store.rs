@@ -8,6 +8,7 @@ use crate::digest::FileDigests;
 use crate::draft::WorkDir;
 use crate::durable::{Content, Inspector, Keeper, Verified};
 use crate::editor::Editor;
+use crate::folder::Folder;
 use crate::needs::Needs;
 use crate::pins::BlobPin;
 use crate::scratch::{self, Scratch};
@@ -277,6 +278,11 @@ impl Store {
         LayerBuilder::new(self.clone())
     }
 
+    /// Begins a layer that another program writes.
+    pub fn new_folder(&self) -> Result<Folder, Error> {
+        Folder::new(self.clone())
+    }
+
     /// Mounts a writable tree over a snapshot, for one exec. Mount points that are missing in the
     /// tree are provided without becoming part of the result.
     pub fn begin(&self, base: &Snapshot, targets: &[Target]) -> Result<Scratch, Error> {
@@ -360,6 +366,12 @@ impl Store {
         owner: Option<Owner>,
     ) -> Result<Volume, Error> {
         Volume::open_seeded(&self.0.state, (key, number), source, owner)
+    }
+
+    /// The mutable folder in which a copy of something elsewhere is kept up, by the name of that. It counts as cache
+    /// and is collected as a volume is; no volume of a user is the same.
+    pub fn mirror(&self, of: &str) -> Result<Volume, Error> {
+        Volume::open_mirror(&self.0.state, of)
     }
 
     /// Removes a file or a tree of the state folder's file system, in the background.

@@ -3,7 +3,8 @@
 //! ```text
 //! volumes/<digest of the key>/key        the key as text; its time is that of the last use
 //!                             data       the volume
-//!                             data.<n>   further volumes of this key, for who wants one alone
+//!                             data.<n>   further volumes of this key, for who wants one alone; the last
+//!                                        number is a mirror of what the key names
 //! ```
 //!
 //! A volume appears by one rename with everything it begins with, so nobody sees it half-filled.
@@ -35,6 +36,9 @@ pub(crate) struct VolumeId {
     pub(crate) key: Digest,
     pub(crate) number: u32,
 }
+
+/// The number of what is no user's volume but a mirror of ours. Users' volumes are counted from zero.
+pub(crate) const MIRROR: u32 = u32::MAX;
 
 /// A mutable directory. While it or a clone of it is held, it stays.
 #[derive(Clone)]
@@ -83,6 +87,12 @@ impl Volume {
     pub(crate) fn open(state: &Arc<StateDir>, key: &str) -> Result<Self, Error> {
         let empty = Tree::new(Arc::clone(state), &[]);
         Self::open_seeded(state, (key, 0), &View::of_nothing(empty), None)
+    }
+
+    /// The mirror of something.
+    pub(crate) fn open_mirror(state: &Arc<StateDir>, of: &str) -> Result<Self, Error> {
+        let empty = Tree::new(Arc::clone(state), &[]);
+        Self::open_seeded(state, (of, MIRROR), &View::of_nothing(empty), None)
     }
 
     /// The volume of a key. If it is not there yet it begins as a copy of a tree.

@@ -5,6 +5,7 @@
 use super::{Shared, Thing};
 use crate::database::ActionRow;
 use crate::needs::Needs;
+use crate::volume::MIRROR;
 use std::collections::HashSet;
 use std::fs;
 use std::time::UNIX_EPOCH;
@@ -114,10 +115,12 @@ impl Shared {
                 let time = fs::metadata(path).and_then(|found| found.modified()).ok()?;
                 Some(time.duration_since(UNIX_EPOCH).ok()?.as_nanos() as i64)
             };
+            let kind = if id.number == MIRROR { "mirror" } else { "cache-volume" };
             CacheEntry {
-                kind: "cache-volume".to_owned(),
+                kind: kind.to_owned(),
                 label: match id.number {
                     0 => format!("cache volume {key}"),
+                    MIRROR => format!("mirror of {key}"),
                     number => format!("cache volume {key}, copy {number}"),
                 },
                 bytes,
