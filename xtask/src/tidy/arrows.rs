@@ -21,12 +21,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sandbox", &["store"]),
     ("debian", &[]),
     ("fetch", &[]),
+    ("git", &[]),
     ("registry", &[]),
     ("image", &[]),
     (
         "api",
         &[
-            "debian", "fetch", "graph", "image", "patch", "protocol", "redact", "registry",
+            "debian", "fetch", "git", "graph", "image", "patch", "protocol", "redact", "registry",
             "sandbox", "store",
         ],
     ),

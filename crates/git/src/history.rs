@@ -1,0 +1,78 @@
+//! Questions about histories, of repositories on disk that have all of them.
+
+use crate::run::text;
+use crate::{Error, Git};
+use std::path::Path;
+
+/// A repository, and another one whose commits are known too.
+pub struct Range<'a> {
+    /// The repository.
+    pub repository: &'a Path,
+    /// The other one.
+    pub other: Option<&'a Path>,
+}
+
+impl Range<'_> {
+    fn ask<'g>(&self, git: &'g Git, words: &[&str]) -> crate::run::Asked<'g> {
+        let asked = git.ask(words).on(self.repository);
+        match self.other {
+            Some(other) => asked.with("GIT_ALTERNATE_OBJECT_DIRECTORIES", &other.join("objects")),
+            None => asked,
+        }
+    }
+}
+
+/// All ancestors of a commit, newest first, without itself.
+pub async fn ancestors(git: &Git, repository: &Path, commit: &str) -> Result<Vec<String>, Error> {
+    let words = ["rev-list", "--topo-order", "--skip=1", commit, "--"];
+    let listed = git.ask(&words).on(repository).success("cannot read a history").await?;
+    Ok(text(listed).lines().map(str::to_owned).collect())
+}
+
+/// The best commit that two have in common.
+pub async fn common_ancestor(
+    git: &Git,
+    range: &Range<'_>,
+    one: &str,
+    other: &str,
+) -> Result<Option<String>, Error> {
+    let output = range.ask(git, &["merge-base", one, other]).run().await?;
+    match output.code {
+        0 => Ok(text(output.stdout).lines().next().map(str::to_owned)),
+        1 => Ok(None),
+        _ => Err(Error::of_command("cannot compare histories", &output)),
+    }
+}
+
+/// Commits of a history, newest first: at most so many, only those that changed one of some paths, and not those of
+/// another history.
+pub async fn log(
+    git: &Git,
+    range: &Range<'_>,
+    (commit, without): (&str, Option<&str>),
+    (limit, paths): (u32, &[String]),
+) -> Result<Vec<String>, Error> {
+    let limit = format!("--max-count={limit}");
+    let without = without.map(|without| format!("^{without}"));
+    let mut words = vec!["--literal-pathspecs", "rev-list", &limit, commit];
+    words.extend(without.as_deref());
+    words.push("--");
+    let from_top =
+        |path: &'_ String| path.trim_start_matches('/').trim_start_matches("./").to_owned();
+    let paths: Vec<String> = paths.iter().map(from_top).collect();
+    words.extend(paths.iter().map(String::as_str).filter(|path| !matches!(*path, "" | ".")));
+    let listed = range.ask(git, &words).success("cannot read a history").await?;
+    Ok(text(listed).lines().map(str::to_owned).collect())
+}
+
+/// Paths in the index of a repository, which is the file `index` in it.
+pub async fn known_files(git: &Git, repository: &Path) -> Result<Vec<String>, Error> {
+    let index = repository.join("index");
+    if !index.exists() {
+        return Ok(vec![]);
+    }
+    let asked =
+        git.ask(&["ls-files", "-z", "--cached"]).on(repository).with("GIT_INDEX_FILE", &index);
+    let listed = text(asked.success("cannot read an index").await?);
+    Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+}
