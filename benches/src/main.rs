@@ -18,6 +18,7 @@ mod document;
 mod exec;
 mod export;
 mod floor;
+mod git;
 mod images;
 mod import;
 mod introspection;
@@ -59,6 +60,7 @@ const QUESTIONS: &[Question] = &[
     Question { name: "service", title: service::TITLE, ask: service::ask },
     Question { name: "together", title: together::TITLE, ask: together::ask },
     Question { name: "chain", title: chain::TITLE, ask: chain::ask },
+    Question { name: "git", title: git::TITLE, ask: git::ask },
     Question { name: "cli", title: cli::TITLE, ask: cli::ask },
     Question { name: "cold-start", title: cold_start::TITLE, ask: cold_start::ask },
     Question { name: "start", title: start::TITLE, ask: start::ask },

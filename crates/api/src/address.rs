@@ -22,6 +22,13 @@ pub(crate) fn install(builder: &mut Builder) {
 /// A text that names an object.
 pub(crate) struct Address(String);
 
+impl Address {
+    /// The text.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
 impl Object for Address {
     const TYPE: &'static str = "Address";
 }

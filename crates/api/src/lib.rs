@@ -22,6 +22,7 @@ mod error_value;
 mod expand;
 mod export;
 mod file;
+pub mod git;
 pub mod host;
 mod http;
 pub mod image;
@@ -87,6 +88,7 @@ pub fn install(builder: &mut graph::Builder) {
     json_value::install(builder);
     schema_tool::install(builder);
     volume::install(builder);
+    git::install(builder);
     // `GitRepository.commit` made a reference before it made a commit; clients of both times ask.
     builder.answer_for("GitRef", "GitCommit");
 }

@@ -24,6 +24,8 @@ pub struct Services {
     pub images: Images,
     /// Files of web servers.
     pub web: Web,
+    /// Repositories of git.
+    pub git: crate::git::Service,
     /// Who uses which cache volume.
     pub volumes: Turns,
     /// Who blocks a thread of the runtime.

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     match role[..] {
         ["engine", "zygote"] => exit_code(engine::zygote_main()),
         ["engine", "guard"] => exit_code(engine::guard_main()),
+        ["engine", "errands"] => exit_code(engine::errands_main()),
         ["engine", "serve"] => match settings(&words[2..]) {
             Ok(settings) => exit_code(engine::serve(settings)),
             Err(message) => ExitCode::from(cli::fail(&message)),

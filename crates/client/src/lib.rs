@@ -11,6 +11,7 @@ mod endpoint;
 mod environment;
 mod error;
 mod files;
+mod git;
 mod images;
 mod lock;
 mod notices;

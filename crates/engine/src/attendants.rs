@@ -2,8 +2,8 @@
 
 use crate::{Error, Settings};
 use config::engine::{Engine, Network};
-use sandbox::Zygote;
 use sandbox::network::Guard;
+use sandbox::{Errands, Zygote};
 
 /// Attendants of the engine, in roles of the same program.
 pub(crate) struct Attendants {
@@ -11,6 +11,8 @@ pub(crate) struct Attendants {
     pub(crate) zygote: Zygote,
     /// Cleans up after the network, where there is one.
     pub(crate) guard: Option<Guard>,
+    /// Runs programs of the host that the engine needs.
+    pub(crate) errands: Errands,
     /// Variables that say how the network is reached, for all that they start.
     pub(crate) proxies: Vec<(String, String)>,
 }
@@ -25,6 +27,7 @@ impl Attendants {
             Network::None | Network::Host => None,
         };
         let zygote = Zygote::start(program, &["engine", "zygote"]).map_err(failed)?;
-        Ok(Attendants { zygote, guard, proxies: settings.proxies.clone() })
+        let errands = Errands::start(program, &["engine", "errands"]).map_err(failed)?;
+        Ok(Attendants { zygote, guard, errands, proxies: settings.proxies.clone() })
     }
 }

@@ -3,9 +3,9 @@
 //!
 //! [`serve`] is the whole life of an engine, from the lock on its state folder to the last flush. It
 //! makes a [`Backend`] (`wiring`) and opens a [`Door`] on it. A connection at the door is greeted and
-//! becomes a session's own (queries come in) or its second one (the engine asks for files). Three roles
+//! becomes a session's own (queries come in) or its second one (the engine asks for files). Four roles
 //! of the program end up in this crate: `engine serve` in [`serve`], `engine zygote` in
-//! [`zygote_main`], `engine guard` in [`guard_main`].
+//! [`zygote_main`], `engine guard` in [`guard_main`], `engine errands` in [`errands_main`].
 
 mod attendants;
 mod backend;
@@ -33,5 +33,5 @@ pub use error::Error;
 pub use memo::StoredMemo;
 pub use remote::Remote;
 pub use sandbox::network::guard_main;
-pub use sandbox::zygote_main;
+pub use sandbox::{errands_main, zygote_main};
 pub use serve::{Settings, serve};

@@ -55,7 +55,7 @@ pub(crate) fn open(
     config: &Engine,
     attendants: Attendants,
 ) -> Result<Wired, Error> {
-    let Attendants { zygote, guard, proxies } = attendants;
+    let Attendants { zygote, guard, errands, proxies } = attendants;
     let (bridge, store) = std::thread::scope(|scope| {
         // Both wait for the kernel more than they work.
         let bridge = scope.spawn(|| network::open(config, guard));
@@ -85,6 +85,8 @@ pub(crate) fn open(
             Network::Host => "host",
         },
     };
+    let known_hosts = state_dir.join("known_hosts");
+    let git = api::git::Service::new(errands, proxies.clone(), &known_hosts);
     let volumes = Turns::default();
     let images = crate::registries::images(config)?;
     let slots = Slots::default();
@@ -96,6 +98,7 @@ pub(crate) fn open(
         debian,
         images,
         web: crate::network::web(config)?,
+        git,
         volumes,
         slots,
         observable,

@@ -12,6 +12,7 @@
 
 mod cli;
 mod disk;
+pub mod git;
 mod http;
 pub mod leftovers;
 mod machine;

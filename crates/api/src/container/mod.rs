@@ -29,6 +29,8 @@ mod terminal;
 mod variables;
 mod volumes;
 
+pub(crate) use sockets::{Listening, lend_socket};
+
 use crate::cache_volume::CacheSharingMode;
 use crate::directory::Directory;
 use crate::edit::Edit;

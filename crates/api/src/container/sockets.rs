@@ -15,7 +15,7 @@ use protocol::Error;
 use protocol::attach::SocketAddress;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Snapshot, Target, TargetKind};
+use store::{Mount, Snapshot, Target, TargetKind};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -36,7 +36,7 @@ pub(super) struct SocketMount {
 }
 
 /// Takes connections until it is dropped; those that are open end with it.
-pub(super) struct Listening(AbortHandle);
+pub(crate) struct Listening(AbortHandle);
 
 impl Drop for Listening {
     fn drop(&mut self) {
@@ -74,22 +74,33 @@ pub(super) fn listen(
     for socket in &container.sockets {
         let owner = socket.owner.resolve(&|path| owner::read_small_file(&view, path))?;
         let owner = owner.unwrap_or_default();
-        let failed = |error: sandbox::Error| Error::environment(error.to_string());
-        let (whole, listener) = sandbox::memory_socket((owner.uid, owner.gid)).map_err(failed)?;
+        let (whole, taken) = lend(&socket.socket, (owner.uid, owner.gid), cx)?;
         let part = services.store.part(&whole, sandbox::MEMORY_ENTRY)?;
         let source = sandbox::Source::Mount(part);
         let target = socket.path.clone();
         mounts.push(sandbox::MountPoint { target, source, read_only: false });
-        let line = Line {
-            host: cx.get::<Host>()?.clone(),
-            address: socket.socket.address().clone(),
-            span: cx.span().clone(),
-        };
-        let listener = UnixListener::from_std(listener)
-            .map_err(|error| Error::environment(format!("cannot listen for a socket: {error}")))?;
-        listening.push(Listening(tokio::spawn(accept(listener, line)).abort_handle()));
+        listening.push(taken);
     }
     Ok((mounts, listening))
+}
+
+/// A socket in memory that this user and group may connect to. It is in the file system that comes back.
+fn lend(socket: &Socket, owner: (u32, u32), cx: &Context) -> Result<(Mount, Listening), Error> {
+    let failed = |error: sandbox::Error| Error::environment(error.to_string());
+    let (whole, listener) = sandbox::memory_socket(owner).map_err(failed)?;
+    let line = Line {
+        host: cx.get::<Host>()?.clone(),
+        address: socket.address().clone(),
+        span: cx.span().clone(),
+    };
+    let listener = UnixListener::from_std(listener)
+        .map_err(|error| Error::environment(format!("cannot listen for a socket: {error}")))?;
+    Ok((whole, Listening(tokio::spawn(accept(listener, line)).abort_handle())))
+}
+
+/// The same for a program of the engine's own.
+pub(crate) fn lend_socket(socket: &Socket, cx: &Context) -> Result<(Mount, Listening), Error> {
+    lend(socket, (0, 0), cx)
 }
 
 async fn accept(listener: UnixListener, line: Line) {

@@ -7,6 +7,7 @@ use super::Host;
 use super::handed::take;
 use super::progress::Progress;
 use super::stream::receive;
+use crate::directory::Directory;
 use crate::services::Services;
 use crate::tree::Tree;
 use graph::Context;
@@ -15,7 +16,7 @@ use protocol::{Error, SpanKind};
 use std::sync::Arc;
 
 /// Reads what `request` names; a single file becomes a tree with just that file.
-pub(super) async fn import(host: &Host, request: ReadRequest, cx: &Context) -> Result<Tree, Error> {
+pub(crate) async fn import(host: &Host, request: ReadRequest, cx: &Context) -> Result<Tree, Error> {
     let services = cx.get::<Services>()?;
     let span = cx.span().child(format!("import {}", request.path), SpanKind::Work);
     let progress = Arc::new(Progress::new(span));
@@ -35,4 +36,16 @@ pub(super) async fn import(host: &Host, request: ReadRequest, cx: &Context) -> R
     let (identity, snapshot) = taken.await.inspect_err(|error| progress.failed(error))?;
     progress.done();
     Ok(Tree::settled(identity, snapshot))
+}
+
+/// Takes a whole directory of the host in.
+pub(crate) async fn take_directory(path: &str, cx: &Context) -> Result<Directory, Error> {
+    let request = ReadRequest {
+        path: path.to_owned(),
+        directory: true,
+        include: vec![],
+        exclude: vec![],
+        gitignore: false,
+    };
+    Ok(Directory::below(import(cx.get::<Host>()?, request, cx).await?, ""))
 }

@@ -7,6 +7,7 @@ mod read;
 mod stream;
 mod terminal;
 
+pub(crate) use import::{import, take_directory};
 pub use terminal::UserTerminal;
 
 use bytes::Bytes;
@@ -15,8 +16,8 @@ use futures::stream::BoxStream;
 use graph::{Args, Builder, Context, Object, Op, Root};
 use protocol::Error;
 use protocol::attach::{
-    Entry, IgnoreFile, ListenRequest, LockRecord, LockReply, LockRequest, Login, OpenFor,
-    ReadRequest, SocketAddress, WriteRequest,
+    Entry, GitCredential, GitCredentialRequest, IgnoreFile, ListenRequest, LockRecord, LockReply,
+    LockRequest, Login, OpenFor, ReadRequest, SocketAddress, WriteRequest,
 };
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -49,6 +50,12 @@ pub trait HostFiles: Send + Sync {
 
     /// The login that the client's machine keeps for a registry.
     fn login(&self, registry: String) -> BoxFuture<'_, Result<Option<Login>, Error>>;
+
+    /// What the client's own git would log in with at a server.
+    fn git_credential(
+        &self,
+        request: GitCredentialRequest,
+    ) -> BoxFuture<'_, Result<Option<GitCredential>, Error>>;
 
     /// The bytes of a secret that the client's machine keeps, by its address.
     fn secret(&self, uri: String) -> BoxFuture<'_, Result<Vec<u8>, Error>>;

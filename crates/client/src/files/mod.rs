@@ -17,6 +17,7 @@ mod write;
 pub use login::Logins;
 
 use crate::connect::Connection;
+use crate::git;
 use crate::images;
 use crate::lock;
 use crate::ports::Ports;
@@ -34,10 +35,10 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::attach::{
-    ACCEPT_PATH, CONNECTION_HEADER, CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest, IMAGE_HEADER,
-    IMAGE_LOAD_PATH, IMAGE_SAVE_PATH, LISTEN_PATH, LOCK_FIND_PATH, LOCK_RECORD_PATH, LOGIN_PATH,
-    OPEN_PATH, READ_PATH, ReadRequest, SECRET_PATH, SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH,
-    WRITE_PATH,
+    ACCEPT_PATH, CONNECTION_HEADER, CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest,
+    GIT_CREDENTIAL_PATH, IMAGE_HEADER, IMAGE_LOAD_PATH, IMAGE_SAVE_PATH, LISTEN_PATH,
+    LOCK_FIND_PATH, LOCK_RECORD_PATH, LOGIN_PATH, OPEN_PATH, READ_PATH, ReadRequest, SECRET_PATH,
+    SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH, WRITE_PATH,
 };
 use protocol::session::ClientSettings;
 use protocol::{Error, ErrorKind};
@@ -108,6 +109,7 @@ async fn answer(host: &Arc<HostPaths>, request: Request<Incoming>) -> Response<B
         LOCK_FIND_PATH => find_in_lock(host, request).await,
         LOCK_RECORD_PATH => record_in_lock(host, request).await,
         SECRET_PATH => read_secret(host, request).await,
+        GIT_CREDENTIAL_PATH => git_credential(host, request).await,
         SOCKET_PATH => connect(host, request).await,
         IMAGE_LOAD_PATH => load_image(host, request).await,
         IMAGE_SAVE_PATH => save_image(host, request).await,
@@ -177,6 +179,13 @@ async fn read_secret(
         Keeper { variables: &host.engine.variables, workdir: &host.workdir, resolve: &resolve };
     let secret = secrets::read(keeper, head(request).await?).await?;
     Ok(Response::new(full(secret.into())))
+}
+
+async fn git_credential(
+    host: &HostPaths,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Error> {
+    json(&git::credential(head(request).await?, &host.workdir, &host.home).await?)
 }
 
 async fn connect(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {

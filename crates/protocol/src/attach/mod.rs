@@ -3,9 +3,11 @@
 //! Every request is an HTTP/2 `POST` with a JSON head. File contents travel as frames: one byte of
 //! [`FrameKind`], four bytes of little-endian length, then that many bytes. A client on the engine's
 //! own machine hands over open directories instead. A connection to a socket is a stream of bytes both
-//! ways, and so are a terminal and a connection to a port that the client listens on. Prompts and git credentials will be further paths beside these.
+//! ways, and so are a terminal and a connection to a port that the client listens on. Prompts will be a
+//! further path beside these.
 
 mod frame;
+mod git;
 mod handover;
 mod image;
 mod lock;
@@ -19,6 +21,7 @@ mod terminal;
 mod write;
 
 pub use frame::{FrameDecoder, FrameError, FrameKind, MAX_FRAME_BYTES, frame};
+pub use git::{GitCredential, GitCredentialReply, GitCredentialRequest};
 pub use handover::{IgnoreFile, OpenFor, OpenReply, OpenRequest};
 pub use image::ImageRequest;
 pub use lock::{LockPolicy, LockRecord, LockReply, LockRequest};
@@ -45,6 +48,8 @@ pub const LOGIN_PATH: &str = "/logins/find";
 pub const LOCK_FIND_PATH: &str = "/lock/find";
 /// `POST` a [`LockRecord`]: the answer is empty once it is in the file.
 pub const LOCK_RECORD_PATH: &str = "/lock/record";
+/// `POST` a [`GitCredentialRequest`]: the answer is a [`GitCredentialReply`].
+pub const GIT_CREDENTIAL_PATH: &str = "/git/credential";
 /// Header that carries the JSON of a [`WriteRequest`], percent-encoding nothing: JSON is ASCII here.
 pub const WRITE_HEADER: &str = "x-ci-tool-write";
 /// `POST` a [`SecretRequest`]: the answer is the bytes of the secret.

@@ -21,7 +21,8 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::Error;
 use protocol::attach::{
-    CONNECTION_WINDOW, FIND_UP_PATH, FindUpReply, FindUpRequest, LOCK_FIND_PATH, LOCK_RECORD_PATH,
+    CONNECTION_WINDOW, FIND_UP_PATH, FindUpReply, FindUpRequest, GIT_CREDENTIAL_PATH,
+    GitCredential, GitCredentialReply, GitCredentialRequest, LOCK_FIND_PATH, LOCK_RECORD_PATH,
     LOGIN_PATH, ListenRequest, LockRecord, LockReply, LockRequest, Login, LoginReply, LoginRequest,
     OpenFor, ReadRequest, SECRET_PATH, SecretRequest, SocketAddress, WriteRequest,
 };
@@ -143,6 +144,16 @@ impl HostFiles for AttachedHost {
         Box::pin(async move {
             let answer = self.ask(post(LOGIN_PATH, &LoginRequest { registry })).await?;
             Ok(json::<LoginReply>(answer).await?.login)
+        })
+    }
+
+    fn git_credential(
+        &self,
+        request: GitCredentialRequest,
+    ) -> BoxFuture<'_, Result<Option<GitCredential>, Error>> {
+        Box::pin(async move {
+            let answer = self.ask(post(GIT_CREDENTIAL_PATH, &request)).await?;
+            Ok(json::<GitCredentialReply>(answer).await?.credential)
         })
     }
 

@@ -9,8 +9,8 @@
 use api::host::{Channel, Handed, Host, HostFiles, HostPort, TreePart, UserTerminal};
 use futures::future::BoxFuture;
 use protocol::attach::{
-    Entry, EntryKind, IgnoreFile, ListenRequest, LockRecord, LockReply, LockRequest, Login, Name,
-    OpenFor, ReadRequest, SocketAddress, WriteRequest,
+    Entry, EntryKind, GitCredential, GitCredentialRequest, IgnoreFile, ListenRequest, LockRecord,
+    LockReply, LockRequest, Login, Name, OpenFor, ReadRequest, SocketAddress, WriteRequest,
 };
 use protocol::{Digest, Error};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
@@ -241,6 +241,13 @@ impl HostFiles for Files {
     }
 
     fn login(&self, _: String) -> BoxFuture<'_, Result<Option<Login>, Error>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn git_credential(
+        &self,
+        _: GitCredentialRequest,
+    ) -> BoxFuture<'_, Result<Option<GitCredential>, Error>> {
         Box::pin(async { Ok(None) })
     }
 
