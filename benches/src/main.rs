@@ -14,6 +14,7 @@ mod cli;
 mod cold_start;
 mod debian;
 mod display;
+mod docker_build;
 mod document;
 mod exec;
 mod export;
@@ -74,6 +75,7 @@ const QUESTIONS: &[Question] = &[
     Question { name: "wide", title: wide::TITLE, ask: wide::ask },
     Question { name: "debian", title: debian::TITLE, ask: debian::ask },
     Question { name: "export", title: export::TITLE, ask: export::ask },
+    Question { name: "docker-build", title: docker_build::TITLE, ask: docker_build::ask },
     Question { name: "pull", title: pull::TITLE, ask: pull::ask },
     Question { name: "push", title: push::TITLE, ask: push::ask },
 ];

@@ -57,6 +57,8 @@ mod remote;
 mod must_hold;
 
 // The examples, the guide's programs and the reference pages are true.
+// The examples and the reference pages are true.
+mod docker_build;
 mod docs;
 mod examples;
 mod guide;

@@ -8,6 +8,7 @@
 mod bench;
 mod clients;
 mod command;
+mod corpus;
 mod demo;
 mod docs;
 mod image;
@@ -39,11 +40,12 @@ Usage: cargo xtask <task> [options]
                            of the API that answer \"not implemented yet\"
   bench [name]             release build, then every benchmark (or one), each beside a peer or floor
   soak [filter]            the tests that repeat themselves, 200 rounds each
+  corpus                   write the listings of tests/corpus anew, with another builder (buildah)
   release                  the static binary, its size and a proof that it needs no library
   setup [for]              install what a task needs (for: build, test, bench, clients)
 ";
 
-/// A hidden first word: the rest of `test`, `bench` or `soak`, inside a mount namespace of its own.
+/// A hidden first word: the rest of `test`, `bench`, `soak` or `corpus`, inside a mount namespace of its own.
 const INSIDE: &str = "inside";
 
 fn main() -> ExitCode {
@@ -67,6 +69,7 @@ fn run() -> Result<()> {
         ["docs", rest @ ..] => docs::run(&project, rest),
         ["bench", rest @ ..] => bench::run(&project, rest),
         ["soak", rest @ ..] => soak::run(&project, rest),
+        ["corpus"] => corpus::run(&project),
         ["release"] => release::run(&project),
         ["setup", "clients"] => {
             packages::require(packages::Purpose::Test)?;
@@ -75,6 +78,7 @@ fn run() -> Result<()> {
         ["setup", rest @ ..] => packages::run(rest),
         [INSIDE, "test", rest @ ..] => test::inside(&project, rest),
         [INSIDE, "soak", rest @ ..] => soak::inside(&project, rest),
+        [INSIDE, "corpus"] => corpus::inside(&project),
         [INSIDE, "bench", rest @ ..] => bench::inside(&project, rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -41,6 +41,8 @@ const TEST: &[Need] = &[
     Need { package: "busybox-static", present: static_busybox },
     Need { package: "git", present: || exists("git") },
     Need { package: "python3", present: || exists("python3") },
+    Need { package: "xz-utils", present: || exists("xz") },
+    Need { package: "zstd", present: || exists("zstd") },
     Need { package: "docker-registry", present: || exists("docker-registry") },
     Need { package: "skopeo", present: || exists("skopeo") },
     Need { package: "umoci", present: || exists("umoci") },

@@ -309,6 +309,21 @@ impl Prepared {
         }
     }
 
+    /// Writes edits on top of a snapshot, in one layer. Names of owners are those of the snapshot.
+    pub(crate) fn apply_as_layer(
+        edits: &[Self],
+        base: &Snapshot,
+        store: &Store,
+    ) -> Result<Snapshot, Error> {
+        let view = store.view(base);
+        let mut editor = store.edit(base)?;
+        for edit in edits {
+            let owner = edit.owner.resolve(&|path| owner::read_small_file(&view, path))?;
+            edit.apply(&mut editor, owner)?;
+        }
+        Ok(editor.commit()?)
+    }
+
     fn apply(&self, editor: &mut Editor, owner: Option<Owner>) -> Result<(), Error> {
         match &self.step {
             Step::NewFile { path, contents, mode } => {

@@ -14,6 +14,7 @@ mod container;
 mod content_digest;
 pub mod debian;
 mod directory;
+mod docker_build;
 mod edit;
 mod engine;
 mod entries;
@@ -70,6 +71,7 @@ pub fn install(builder: &mut graph::Builder) {
     query::install(builder);
     container::install(builder);
     directory::install(builder);
+    docker_build::install(builder);
     file::install(builder);
     stat::install(builder);
     search::install(builder);

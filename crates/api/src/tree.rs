@@ -36,6 +36,8 @@ struct Node {
     /// Apart, because most trees are written and have none.
     origin: Option<Box<Origin>>,
     nesting: u32,
+    /// Whether all edits since the one before that says so become a layer of their own.
+    ends_layer: bool,
 }
 
 /// What an unwritten tree is made from.
@@ -62,6 +64,7 @@ impl Tree {
             snapshot: OnceCell::new_with(Some(snapshot)),
             origin: None,
             nesting: 0,
+            ends_layer: false,
         }))
     }
 
@@ -73,6 +76,7 @@ impl Tree {
             snapshot: OnceCell::new_with(Some(snapshot)),
             origin: None,
             nesting: 0,
+            ends_layer: false,
         }))
     }
 
@@ -87,7 +91,25 @@ impl Tree {
             snapshot: OnceCell::new(),
             origin: Some(Box::new(Origin { parent: self.clone(), edit })),
             nesting,
+            ends_layer: false,
         })))
+    }
+
+    /// This tree with edits that become one layer, apart from those before and after: names of owners are
+    /// looked up in the tree below that layer.
+    pub(crate) async fn with_layer(
+        &self,
+        edits: Vec<Edit>,
+        services: &Services,
+    ) -> Result<Self, Error> {
+        let mut tree = self.clone();
+        for edit in edits {
+            tree = tree.edited(edit, services).await?;
+        }
+        if let Some(node) = Arc::get_mut(&mut tree.0) {
+            node.ends_layer = true;
+        }
+        Ok(tree)
     }
 
     /// What the tree is equal under.
@@ -103,20 +125,27 @@ impl Tree {
     /// The bytes, written now if they were not.
     pub(crate) async fn snapshot(&self, services: &Services) -> Result<Snapshot, Error> {
         let write = || async {
-            let (base, edits) = self.unwritten();
-            let kept_as = edits.iter().find_map(|edit| edit.kept_as());
+            let kept_as = self.unwritten().1.iter().find_map(|edit| edit.kept_as());
             if kept_as.is_some()
                 && let Some(known) = self.remembered(services)
             {
                 return Ok(known);
             }
+            // Oldest first, so that each finds all below it written.
+            for layer in self.unwritten_layers() {
+                Box::pin(layer.snapshot(services)).await?;
+            }
+            let (base, edits) = self.unwritten();
             let base = base.0.snapshot.get().cloned().unwrap_or_default();
             let mut prepared = Vec::with_capacity(edits.len());
             for edit in edits {
                 prepared.push(Box::pin(edit.prepare(services)).await?);
             }
-            let store = services.store.clone();
-            let write = move || Prepared::apply_all(&prepared, base, &store);
+            let (store, one_layer) = (services.store.clone(), self.0.ends_layer);
+            let write = move || match one_layer {
+                true => Prepared::apply_as_layer(&prepared, &base, &store),
+                false => Prepared::apply_all(&prepared, base, &store),
+            };
             let snapshot = services.blocking(write).await?;
             if let Some(label) = kept_as {
                 self.remember(&snapshot, label, services)?;
@@ -192,6 +221,21 @@ impl Tree {
         }
         edits.reverse();
         (tree, edits)
+    }
+
+    /// The trees below this one that end a layer and are not written, oldest first.
+    fn unwritten_layers(&self) -> Vec<&Tree> {
+        let mut layers = Vec::new();
+        let mut tree = self;
+        while tree.0.snapshot.get().is_none() {
+            let Some(origin) = &tree.0.origin else { break };
+            tree = &origin.parent;
+            if tree.0.ends_layer && tree.0.snapshot.get().is_none() {
+                layers.push(tree);
+            }
+        }
+        layers.reverse();
+        layers
     }
 
     /// One more level of nesting than this tree has, for an edit that copies from it.

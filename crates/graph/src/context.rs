@@ -83,6 +83,12 @@ impl Context {
         self.session.calls_of(field)
     }
 
+    /// The same under another span: a part of the call that is watched by itself.
+    #[must_use]
+    pub fn under(&self, span: Span) -> Self {
+        Self { span, ..self.clone() }
+    }
+
     /// The plain text behind a sealed argument, in the session that brought it.
     pub fn unseal(&self, sealed: &Digest) -> Option<Arc<str>> {
         self.session.vault().get(sealed)

@@ -191,6 +191,7 @@ impl Asked<'_> {
             redirect_stdin: None,
             redirect_stdout: None,
             redirect_stderr: None,
+            network: None,
         };
         let background = Background::new(container, command);
         let identity = background.identity(cx).await?;

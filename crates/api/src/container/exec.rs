@@ -78,6 +78,7 @@ impl Op for WithExec {
             redirect_stdin: self.path(container, &self.redirect_stdin)?,
             redirect_stdout: self.path(container, &self.redirect_stdout)?,
             redirect_stderr: self.path(container, &self.redirect_stderr)?,
+            network: None,
         };
         super::run::run(container, command, cx).await
     }

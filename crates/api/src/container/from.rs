@@ -57,17 +57,11 @@ impl Op for From {
         let registry = self.registry_service.is_some()
             || self.protocol.is_some()
             || self.insecure_skip_tls_verify;
-        let services = cx.get::<Services>()?;
         let Some(address) = Address::parse(&self.address)? else {
             let mut reach = reach(self.protocol, self.insecure_skip_tls_verify);
             let way = Way::to(&self.address, self.registry_service.as_deref(), cx).await?;
             reach.address = way.as_ref().map(Way::address);
-            let access = services.images.access(&container.auths, cx);
-            let pulled = services
-                .images
-                .pull(&access, (&self.address, reach), &container.platform, cx)
-                .await?;
-            return Ok(container.with_image(pulled));
+            return container.pulled(&self.address, reach, cx).await;
         };
         if registry {
             return Err(Error::user(
@@ -169,13 +163,25 @@ impl Op for ImageRef {
 impl Container {
     /// The container that begins from the image at an address, for the engine's own platform.
     pub(crate) async fn at(address: &str, cx: &Context) -> Result<Self, Error> {
+        Self::scratch(crate::platform::current()).based_on(address, cx).await
+    }
+
+    /// This container with the image at an address as its root, as `from` without further words does it.
+    pub(crate) async fn based_on(&self, address: &str, cx: &Context) -> Result<Self, Error> {
         let from = From {
             address: address.to_owned(),
             registry_service: None,
             protocol: None,
             insecure_skip_tls_verify: false,
         };
-        from.run(&Self::scratch(crate::platform::current()), cx).await
+        from.run(self, cx).await
+    }
+
+    async fn pulled(&self, address: &str, reach: Reach, cx: &Context) -> Result<Self, Error> {
+        let images = &cx.get::<Services>()?.images;
+        let access = images.access(&self.auths, cx);
+        let pulled = images.pull(&access, (address, reach), &self.platform, cx).await?;
+        Ok(self.with_image(pulled))
     }
 
     /// This container with an image as its root that is assembled from Debian packages.
@@ -206,6 +212,7 @@ impl Container {
         });
         changed.rootfs = Tree::settled(image.identity, image.snapshot);
         changed.base = None;
+        changed.steps = Arc::default();
         Ok(changed)
     }
 
@@ -215,6 +222,7 @@ impl Container {
         changed.rootfs = image.tree;
         changed.image_ref = image.reference.map(Arc::from);
         changed.base = Some(Arc::new(base(image.config)));
+        changed.steps = Arc::default();
         changed
     }
 }

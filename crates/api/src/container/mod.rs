@@ -24,6 +24,7 @@ mod publish;
 mod run;
 mod secrets;
 mod sockets;
+mod steps;
 mod streams;
 mod terminal;
 mod variables;
@@ -36,7 +37,7 @@ use crate::directory::Directory;
 use crate::edit::Edit;
 use crate::expand::expand;
 use crate::file::File;
-use crate::image::{Auth, Base};
+use crate::image::{Auth, Base, Step};
 use crate::owner::OwnerSpec;
 use crate::paths;
 use crate::services::Services;
@@ -54,6 +55,7 @@ use sockets::SocketMount;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+pub(crate) use steps::{StepCommand, StepMount};
 pub(crate) use terminal::Powers;
 use terminal::TerminalCommand;
 
@@ -90,6 +92,8 @@ pub struct Container {
     gpus: Vec<String>,
     /// What a terminal runs.
     terminal: Option<TerminalCommand>,
+    /// How it was made since it began from an image, where a Dockerfile says.
+    steps: Arc<Vec<Step>>,
 }
 
 /// What an image says about running it.
@@ -212,6 +216,7 @@ impl Container {
             bindings: vec![],
             gpus: vec![],
             terminal: None,
+            steps: Arc::default(),
         }
     }
 

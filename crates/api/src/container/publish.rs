@@ -227,6 +227,7 @@ impl Container {
             config: self.config.for_image(),
             annotations: self.annotations.iter().cloned().collect(),
             base: self.base.clone(),
+            steps: self.steps.to_vec(),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::tree::Tree;
 use graph::{Context, Hold, Remembered};
 use protocol::{Digest, Error, ErrorKind};
 use redact::Known;
-use sandbox::{Spec, Stdin, User};
+use sandbox::{Network, Spec, Stdin, User};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Full, LayerId, RunWatch, Scratch, Snapshot, Target, TargetKind, Volume};
@@ -45,6 +45,8 @@ pub(super) struct Command {
     pub(super) redirect_stdin: Option<String>,
     pub(super) redirect_stdout: Option<String>,
     pub(super) redirect_stderr: Option<String>,
+    /// What it can reach; none is what the engine says.
+    pub(super) network: Option<Network>,
 }
 
 /// Runs a command, or finds that it has run before.
@@ -108,6 +110,9 @@ pub(super) async fn action(
     }
     for flag in [command.all_capabilities, command.init] {
         digest.number(u64::from(flag));
+    }
+    if let Some(network) = command.network {
+        digest.text("network").text(&format!("{network:?}"));
     }
     digest.number(command.expect as u64).number(container.mounts.len() as u64);
     for mount in &container.mounts {
@@ -407,7 +412,7 @@ fn assemble(
         user: User { uid: identity.uid, gid: identity.gid, groups: identity.groups },
         init: command.init,
         all_capabilities: command.all_capabilities,
-        network: None,
+        network: command.network,
         stdin: match &command.redirect_stdin {
             Some(path) => Stdin::File(path.clone()),
             None if command.stdin.is_empty() => Stdin::Empty,

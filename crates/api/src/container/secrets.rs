@@ -29,17 +29,17 @@ pub(super) fn install(builder: &mut Builder) {
 /// The secrets of a container, in the order they were given.
 #[derive(Clone, Default)]
 pub(super) struct Secrets {
-    variables: Vec<(String, Arc<Secret>)>,
-    files: Vec<SecretFile>,
+    pub(super) variables: Vec<(String, Arc<Secret>)>,
+    pub(super) files: Vec<SecretFile>,
 }
 
 #[derive(Clone)]
-struct SecretFile {
+pub(super) struct SecretFile {
     /// Tidy and absolute.
-    path: String,
-    mode: u32,
-    owner: OwnerSpec,
-    secret: Arc<Secret>,
+    pub(super) path: String,
+    pub(super) mode: u32,
+    pub(super) owner: OwnerSpec,
+    pub(super) secret: Arc<Secret>,
 }
 
 /// The secrets of one command, read.

@@ -30,9 +30,9 @@ pub(super) fn install(builder: &mut Builder) {
 #[derive(Clone)]
 pub(super) struct SocketMount {
     /// Tidy and absolute.
-    path: String,
-    owner: OwnerSpec,
-    socket: Arc<Socket>,
+    pub(super) path: String,
+    pub(super) owner: OwnerSpec,
+    pub(super) socket: Arc<Socket>,
 }
 
 /// Takes connections until it is dropped; those that are open end with it.

@@ -202,6 +202,7 @@ async fn open(
         redirect_stdin: None,
         redirect_stdout: None,
         redirect_stderr: None,
+        network: None,
     };
     let prepared = run::prepare(container, (&command, &revealed), services, cx).await?;
     if let Some(word) = word {

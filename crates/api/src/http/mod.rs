@@ -91,6 +91,20 @@ impl Op for Http {
     }
 }
 
+/// A file of a web server for others than users of `http`, under the name that its address gives.
+pub(crate) async fn fetched(
+    url: &str,
+    expected: Option<&str>,
+    cx: &Context,
+) -> Result<File, Error> {
+    check_url(url)?;
+    let checksum = expected.map(checksum).transpose()?;
+    let wanted = Wanted { url: url.to_owned(), authorization: None, checksum, way: None };
+    let (identity, snapshot) = download::get(wanted, cx).await?;
+    let file = File::below(Tree::settled(identity, snapshot), CONTENTS).typed(url);
+    Ok(file.renamed(&name_in(url)))
+}
+
 fn check_url(url: &str) -> Result<(), Error> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     match scheme.as_deref() {

@@ -34,7 +34,21 @@ pub(crate) struct Recipe {
     pub(crate) config: Config,
     pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) base: Option<Arc<Base>>,
+    /// How it was made since, where somebody said.
+    pub(crate) steps: Vec<Step>,
 }
+
+/// A step in the making of a tree, as somebody wrote it down.
+#[derive(Clone)]
+pub(crate) struct Step {
+    /// What was done; empty for what there was before the first step.
+    pub(crate) text: String,
+    /// The tree after it; none if it touched no file.
+    pub(crate) tree: Option<Tree>,
+}
+
+/// A step, and how many layers there are after it if it may have made one.
+type Counted = (String, Option<usize>);
 
 /// What is kept of the image that a container began from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,7 +150,8 @@ impl<'a> Plan<'a> {
         let work = numbers.map(|number| blobs::make(services, &snapshot, number, form, cx));
         let layers: Vec<Layer> =
             futures::stream::iter(work).buffered(AT_ONCE.min(2)).try_collect().await?;
-        let (config, manifest) = documents(recipe, form, &layers);
+        let steps = counted(&recipe.steps, services).await?;
+        let (config, manifest) = documents(recipe, form, (&layers, &steps));
         let assembled = Assembled {
             layers,
             snapshot,
@@ -173,6 +188,9 @@ async fn action(recipe: &Recipe, form: Form, services: &Services) -> Result<Dige
     }
     digest.number(form.family as u64);
     digest.number(form.compression.map_or(u64::MAX, |compression| compression as u64));
+    for step in &recipe.steps {
+        digest.text("step").text(&step.text);
+    }
     let base = recipe.base.as_deref().cloned().unwrap_or_default();
     let base = ImageConfig {
         created: base.created,
@@ -203,7 +221,11 @@ fn shortened(store: &Store, snapshot: &Snapshot) -> Result<Snapshot, Error> {
 }
 
 /// Configuration and manifest of the layers.
-fn documents(recipe: &Recipe, form: Form, layers: &[Layer]) -> (Vec<u8>, Vec<u8>) {
+fn documents(
+    recipe: &Recipe,
+    form: Form,
+    (layers, steps): (&[Layer], &[Counted]),
+) -> (Vec<u8>, Vec<u8>) {
     let base = recipe.base.as_deref().cloned().unwrap_or_default();
     let diff_ids: Vec<Sha> = layers.iter().map(|layer| layer.diff_id).collect();
     let newest = layers.iter().filter_map(|layer| layer.newest).max();
@@ -215,7 +237,7 @@ fn documents(recipe: &Recipe, form: Form, layers: &[Layer]) -> (Vec<u8>, Vec<u8>
         author: base.author.clone(),
         platform,
         config: recipe.config.clone(),
-        history: history(&base, layers),
+        history: history(&base, layers, steps),
         rootfs: RootFs { diff_ids, ..RootFs::default() },
     };
     let config = config.to_bytes();
@@ -233,19 +255,51 @@ fn documents(recipe: &Recipe, form: Form, layers: &[Layer]) -> (Vec<u8>, Vec<u8>
     (config, manifest.to_bytes())
 }
 
-/// One step for each layer: those of the image it began from, as far as they are there, and ours.
-fn history(base: &Base, layers: &[Layer]) -> Vec<History> {
+/// How many layers there are after each step. Trees of steps are written before those that stand on them.
+async fn counted(steps: &[Step], services: &Services) -> Result<Vec<Counted>, Error> {
+    let mut counted = Vec::with_capacity(steps.len());
+    for step in steps {
+        let layers = match &step.tree {
+            Some(tree) => Some(tree.snapshot(services).await?.layers().len()),
+            None => None,
+        };
+        counted.push((step.text.clone(), layers));
+    }
+    Ok(counted)
+}
+
+/// One step for each layer: those of the image it began from, as far as they are there, those that
+/// somebody wrote down, and ours.
+fn history(base: &Base, layers: &[Layer], steps: &[Counted]) -> Vec<History> {
     let kept = layers.len() >= base.diff_ids.len()
         && layers.iter().zip(&base.diff_ids).all(|(layer, base)| layer.diff_id == *base);
-    let steps = base.history.iter().filter(|step| !step.empty_layer).count();
-    let (mut history, rest) = match kept && steps == base.diff_ids.len() {
-        true => (base.history.clone(), &layers[base.diff_ids.len()..]),
-        false => (vec![], layers),
+    let known = base.history.iter().filter(|step| !step.empty_layer).count();
+    let (mut history, mut at) = match kept && known == base.diff_ids.len() {
+        true => (base.history.clone(), base.diff_ids.len()),
+        false => (vec![], 0),
     };
-    history.extend(rest.iter().map(|layer| History {
+    let made = |layer: &Layer, text: &str| History {
         created: layer.newest.map(rfc3339),
-        created_by: MADE_BY.to_owned(),
+        created_by: text.to_owned(),
         ..History::default()
-    }));
+    };
+    // Steps of a tree that is not this one say nothing.
+    let most = steps.iter().filter_map(|(_, count)| *count).max().unwrap_or(0);
+    for (text, count) in steps.iter().filter(|_| most <= layers.len()) {
+        let end = count.unwrap_or(at).max(at);
+        let wrote = end > at;
+        let own = end - usize::from(wrote && !text.is_empty());
+        history.extend(layers[at..own].iter().map(|layer| made(layer, MADE_BY)));
+        match text.is_empty() {
+            true => {}
+            false if wrote => history.push(made(&layers[own], text)),
+            false => {
+                let created_by = text.clone();
+                history.push(History { created_by, empty_layer: true, ..History::default() });
+            }
+        }
+        at = end;
+    }
+    history.extend(layers[at..].iter().map(|layer| made(layer, MADE_BY)));
     history
 }

@@ -24,7 +24,7 @@ mod tarball;
 mod unpack;
 
 pub(crate) use access::{Auth, Reach};
-pub(crate) use assemble::{Base, Form, Recipe};
+pub(crate) use assemble::{Base, Form, Recipe, Step};
 pub(crate) use import::import;
 pub(crate) use pull::{OPERATION, Pulled};
 pub(crate) use tarball::{layer, manifest, tarball};
