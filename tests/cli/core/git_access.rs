@@ -168,8 +168,7 @@ fn ssh_asks_the_callers_agent() {
     let nobody = session.error(&format!("{{ git(url: {url}) {{ {TREE} }} }}"));
     assert!(nobody.contains("needs the socket of an agent"), "{nobody}");
     // A user's own agent needs no word.
-    let words =
-        ["core", "git", "--url", &url.as_str().unwrap().to_owned(), "head", "tree", "entries"];
+    let words = ["core", "git", "--url", url.as_str().unwrap(), "head", "tree", "entries"];
     let said = state.cli(words).env("SSH_AUTH_SOCK", server.agent()).run();
     assert_eq!(said.ok(), ".git/\nf\n");
 }

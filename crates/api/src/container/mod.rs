@@ -19,6 +19,7 @@ mod host_store;
 mod look;
 mod mounts;
 mod outcome;
+mod places;
 mod ports;
 mod publish;
 mod run;

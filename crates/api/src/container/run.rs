@@ -9,6 +9,7 @@ use super::config::set;
 use super::exec::ReturnType;
 use super::failure::{display, failed_to_run, failure, stopped, unexpected_exit};
 use super::outcome::{Combined, Outcome, Record};
+use super::places::{places, targets, within};
 use super::secrets::Revealed;
 use super::sockets::{self, Listening};
 use super::terminal;
@@ -17,7 +18,6 @@ use super::{Container, DEFAULT_PATH, MountPoint, MountSource, Place};
 use crate::edit::Edit;
 use crate::nest::{self, Nested};
 use crate::owner::{self, Identity, OwnerSpec};
-use crate::paths;
 use crate::services::Services;
 use crate::tree::Tree;
 use graph::{Context, Hold, Remembered};
@@ -26,7 +26,7 @@ use redact::Known;
 use sandbox::{Network, Spec, Stdin, User};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Full, LayerId, RunWatch, Scratch, Snapshot, Target, TargetKind, Volume};
+use store::{Full, LayerId, RunWatch, Scratch, Snapshot, Target, Volume};
 use tokio::sync::oneshot;
 
 /// Raised when a change here alters what a command observes or what a record holds.
@@ -506,33 +506,6 @@ fn environment(
     }
     services.surroundings.add_to(&mut env);
     env
-}
-
-/// What the sandbox mounts onto and so must exist in the root.
-fn targets(container: &Container, services: &Services) -> Vec<Target> {
-    let laid = services.surroundings.targets();
-    services.targets.iter().cloned().chain(laid).chain(places(container)).collect()
-}
-
-/// Where a container has something mounted.
-fn places(container: &Container) -> Vec<Target> {
-    let mounts = container.mounts.iter().map(|mount| Target {
-        path: mount.path.clone(),
-        kind: match mount.source {
-            MountSource::File { .. } => TargetKind::File,
-            _ => TargetKind::Directory,
-        },
-    });
-    mounts.chain(container.secrets.targets()).chain(sockets::targets(container)).collect()
-}
-
-/// The places that lie in a mount, as it sees them: they must exist there, and must not stay.
-fn within(mount: &MountPoint, places: &[Target]) -> Vec<Target> {
-    let inside = |place: &Target| {
-        let rest = paths::below(&mount.path, &place.path).filter(|rest| !rest.is_empty())?;
-        Some(Target { path: format!("/{rest}"), ..place.clone() })
-    };
-    places.iter().filter_map(inside).collect()
 }
 
 fn open_mount(

@@ -60,7 +60,7 @@ struct Inner {
 #[derive(Clone)]
 enum Kind {
     /// The command of a container.
-    Container(Background),
+    Container(Box<Background>),
     /// Ports that the caller's machine reaches.
     Host(HostPorts),
     /// A service that is reached on the caller's machine.
@@ -85,7 +85,7 @@ impl Service {
     /// The command of a container, with the ports that it listens on.
     pub(crate) fn of_container(background: Background, identity: Digest) -> Self {
         let ports = background.ports().to_vec();
-        Self::new(Kind::Container(background), identity, ports)
+        Self::new(Kind::Container(Box::new(background)), identity, ports)
     }
 
     fn new(kind: Kind, identity: Digest, ports: Vec<ExposedPort>) -> Self {

@@ -4,6 +4,7 @@ use super::Door;
 use crate::sockets::{Reading, Writing};
 use protocol::attach::{PacketDecoder, packet};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,18 +60,19 @@ pub(super) async fn receive(socket: UdpSocket, mut door: Door) {
             continue;
         };
         senders.retain(|_, sender| !sender.is_closed());
-        if !senders.contains_key(&sender) {
-            let (arrived, packets) = mpsc::channel(WAITING);
-            senders.insert(sender, arrived);
-            let (reading, writing) = stream(socket.clone(), Some(sender), packets);
-            if !door.tell(reading, writing).await {
-                return;
+        let arrived = match senders.entry(sender) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let (arrived, packets) = mpsc::channel(WAITING);
+                let (reading, writing) = stream(socket.clone(), Some(sender), packets);
+                if !door.tell(reading, writing).await {
+                    return;
+                }
+                new.insert(arrived)
             }
-        }
-        if let Some(arrived) = senders.get(&sender) {
-            // Full means that packets are lost.
-            let _ = arrived.try_send(buffer[..length].to_vec());
-        }
+        };
+        // Full means that packets are lost.
+        let _ = arrived.try_send(buffer[..length].to_vec());
     }
 }
 
