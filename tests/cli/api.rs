@@ -47,7 +47,8 @@ fn api_functions_lists_what_can_follow() {
     for name in ["from", "with-exec", "stdout"] {
         assert!(output.ok().contains(name), "{output:#?}");
     }
-    assert!(!output.stdout.contains("as-service"), "{output:#?}");
+    let output = state.cli(["api", "functions", "-m", "core", "directory"]).run();
+    assert!(!output.ok().contains("as-module"), "{output:#?}");
     let output = state.cli(["api", "functions", "-m", "core", "contaner"]).run();
     assert!(output.fails(1).contains("contaner"), "{output:#?}");
 }

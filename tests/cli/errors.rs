@@ -44,10 +44,10 @@ fn a_query_with_a_failed_command_exits_with_one() {
 #[test]
 fn what_does_not_work_yet_says_so() {
     let state = State::new();
-    let document = "{ git(url: \"http://git.example/x\") { head { tree { entries } } } }";
+    let document = "{ llm { model } }";
     let output = state.cli(["query"]).stdin(document).run();
     assert!(output.fails(1).contains("not implemented yet"), "{output:#?}");
-    let output = state.cli(["core", "container", "as-service", "id"]).run();
+    let output = state.cli(["core", "directory", "as-module", "id"]).run();
     assert!(!output.status.success() && !output.stderr.is_empty(), "{output:#?}");
 }
 

@@ -174,7 +174,7 @@ fn names_are_answered_by_the_machines_own_resolver() {
         session.leaf(&chain).as_str().unwrap().to_owned()
     };
     let text = shell("cat /etc/resolv.conf");
-    assert!(text.ends_with("search corp.example\noptions ndots:1\n"), "{text}");
+    assert!(text.ends_with("search ci-tool.internal corp.example\noptions ndots:1\n"), "{text}");
     assert_eq!(text.matches("nameserver").count(), 1, "{text}");
     assert!(shell("getent ahostsv4 www.example").starts_with("198.51.100.0 "));
     let before = resolver.asked.load(Ordering::Relaxed);

@@ -179,5 +179,5 @@ impl Op for FailDirectory {
 }
 
 fn fail(message: &str) -> Result<(), Error> {
-    if message.is_empty() { Ok(()) } else { Err(Error::user(message)) }
+    if message.trim().is_empty() { Ok(()) } else { Err(Error::user(message)) }
 }

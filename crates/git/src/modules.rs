@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn only_submodules_of_a_listing_are_commits() {
-        let listed = "160000 commit abc\tlib/a\0100644 blob def\tfile\0";
+        let listed = "160000 commit abc\tlib/a\x00100644 blob def\tfile\0";
         assert_eq!(commits(listed), BTreeMap::from([("lib/a".into(), "abc".into())]));
     }
 }

@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
+/// How many layers an engine has folders for before there is a command.
+const MOST_AHEAD: usize = 4;
+
 /// How long an engine may take to end after it was asked to, containers included.
 const STOP_TIME: Duration = Duration::from_secs(20);
 
@@ -145,10 +148,20 @@ impl State {
         self.dir().join("store")
     }
 
-    /// Layers that commands are writing to, or left behind half made.
+    /// Layers that commands are writing to, or left behind half made. A few folders that are made ahead, with
+    /// nothing in them, are neither.
     pub fn half_made(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.store().join("work")).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path().join("upper")).filter(|path| path.exists()).collect()
+        let uppers = entries.map(|entry| entry.path().join("upper")).filter(|path| path.exists());
+        let is_empty = |path: &PathBuf| {
+            path.read_dir().is_ok_and(|mut entries| entries.next().is_none())
+                && path.with_file_name("work").read_dir().is_ok_and(|mut it| it.next().is_none())
+        };
+        let (mut unused, mut used): (Vec<_>, Vec<_>) = uppers.partition(is_empty);
+        if unused.len() > MOST_AHEAD {
+            used.append(&mut unused);
+        }
+        used
     }
 
     /// Home folder of the commands.

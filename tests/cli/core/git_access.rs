@@ -135,7 +135,7 @@ fn a_service_may_be_the_server() {
     let files = json!(session.host_directory(&folder.join("srv")));
     let service = session.leaf(&session.on_container(&format!(
         r#"withMountedDirectory(path: "/srv", source: {files}) {{ withExposedPort(port: 8080) {{
-           asService(args: ["httpd", "-f", "-p", "8080", "-h", "/srv"]) {{ id }} }} }}"#
+           asService(args: ["sh", "-c", "exec httpd -f -p 8080 -h /srv"]) {{ id }} }} }}"#
     )));
     let url = "http://server:8080/r/.git";
     let on = format!("{{ git(url: \"{url}\", experimentalServiceHost: {service}) {{");

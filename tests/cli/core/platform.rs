@@ -1,7 +1,8 @@
 //! Containers for other machines, and for graphics processors.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use testkit::{Session, State};
 
 /// A program for a machine of this kind that ends with code 0 (`wanted`: its machine number in the ELF
@@ -35,8 +36,13 @@ const ARM: (u16, [u32; 3]) = (183, [0xd280_0000, 0xd280_0ba8, 0xd400_0001]);
 /// The same for 64-bit RISC-V.
 const RISC_V: (u16, [u32; 3]) = (243, [0x0000_0513, 0x05d0_0893, 0x0000_0073]);
 
-/// A handler of the kernel's for programs of a machine, as long as it lives.
-struct Handler(String);
+/// A handler of the kernel's for programs of a machine, as long as it lives. Newer kernels forget their
+/// handlers with the last mount of their list, so somebody holds one meanwhile.
+struct Handler(Child);
+
+/// Mounts the list, registers, waits for the end of its input and takes the handler away again.
+const HOLD: &str = "d=$(mktemp -d) && mount -t binfmt_misc none $d && printf %s \"$2\" > $d/register \
+                    && echo ready && cat; printf %s -1 > $d/$1; umount $d; rmdir $d";
 
 impl Handler {
     fn new(machine: u16, interpreter: &str) -> Self {
@@ -46,24 +52,25 @@ impl Handler {
         );
         let mask =
             r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff";
-        Self::write("register", &format!(":{name}:M::{magic}:{mask}:{interpreter}:F"));
-        Self(name)
-    }
-
-    /// Writes to a file of the kernel's list, which is mounted for that alone.
-    fn write(file: &str, text: &str) {
-        let script = "d=$(mktemp -d) && mount -t binfmt_misc none $d && printf %s \"$2\" > $d/$1";
-        let done = Command::new("unshare")
-            .args(["--mount", "--propagation", "private", "sh", "-c", script, "sh", file, text])
-            .status()
+        let line = format!(":{name}:M::{magic}:{mask}:{interpreter}:F");
+        let mut child = Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", HOLD, "sh", &name, &line])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
             .unwrap();
-        assert!(done.success(), "the kernel has a list of handlers");
+        let mut said = String::new();
+        let output = child.stdout.as_mut().unwrap();
+        BufReader::new(output).read_line(&mut said).unwrap();
+        assert_eq!(said, "ready\n", "the kernel has a list of handlers");
+        Self(child)
     }
 }
 
 impl Drop for Handler {
     fn drop(&mut self) {
-        Self::write(&self.0, "-1");
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
     }
 }
 

@@ -43,9 +43,9 @@ fn a_field_that_is_not_built_says_so() {
     let state = State::new();
     let session = Session::start(&state);
     for document in [
-        r#"{ git(url: "http://git.example/r") { head { commit } } }"#,
-        "{ container { asService { hostname } } }",
-        r#"{ directory { digest } }"#,
+        "{ llm { model } }",
+        "{ directory { asModule { name } } }",
+        r#"{ moduleSource(refString: ".") { kind } }"#,
     ] {
         let said = session.error(document);
         assert!(said.contains("not implemented yet"), "{document}: {said}");

