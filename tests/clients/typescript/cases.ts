@@ -352,7 +352,7 @@ const newest: Record<string, () => Promise<void>> = {
 
   async searchInFiles() {
     const directory = dag.directory().withNewFile("a", "one\ntwo\n").withNewFile("b", "three\n")
-    const found = await directory.search("^t")
+    const found = await directory.search({ pattern: "^t" })
     equal(await Promise.all(found.map((match) => match.filePath())), ["a", "b"])
     equal(await Promise.all(found.map((match) => match.lineNumber())), [2, 1])
   },
