@@ -111,14 +111,17 @@ fn line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
     /// A helper that is a shell script, in a folder of its own.
     fn helper(folder: &Path, script: &str, time: Duration) -> Helper {
         let path = folder.join("docker-credential-test");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let text = folder.join("text");
+        std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // Another process writes it: a program that is open for writing here, and so in whatever another test
+        // starts at this moment, cannot be run.
+        let mut install = std::process::Command::new("install");
+        assert!(install.args(["-m", "755"]).arg(&text).arg(&path).status().unwrap().success());
         let search = format!("{}:/usr/bin:/bin", folder.display());
         Helper { name: "test".to_owned(), search_path: Some(search.into()), time }
     }
