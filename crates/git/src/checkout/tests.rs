@@ -41,14 +41,18 @@ impl Served {
         user(folder.path(), "git init -q r");
         user(&folder.path().join("r"), script);
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Command::new("git")
-            .args(["daemon", "--export-all", "--reuseaddr", "--listen=127.0.0.1"])
+        // The program itself: `git daemon` starts it as a child, which would outlive the kill.
+        let program = Path::new(&user(folder.path(), "git --exec-path")).join("git-daemon");
+        let mut server = Command::new(program)
+            .args(["--export-all", "--reuseaddr", "--listen=127.0.0.1"])
             .arg(format!("--base-path={}", folder.path().display()))
             .arg(format!("--port={port}"))
+            .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(server.try_wait().unwrap().is_none(), "the server ended");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         let Spelled::Url(url, _) = Spelled::parse(&format!("git://127.0.0.1:{port}/r")).unwrap()

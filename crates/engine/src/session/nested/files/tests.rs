@@ -13,20 +13,20 @@ struct Fixture {
 fn fixture() -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    std::fs::create_dir_all(path("work/sub")).unwrap();
-    std::fs::create_dir_all(path("work/.git")).unwrap();
+    std::fs::create_dir_all(path("project/sub")).unwrap();
+    std::fs::create_dir_all(path("project/.git")).unwrap();
     std::fs::create_dir_all(path("root")).unwrap();
-    std::fs::write(path("work/.gitignore"), "*.log\n").unwrap();
-    std::fs::write(path("work/sub/file"), "text").unwrap();
+    std::fs::write(path("project/.gitignore"), "*.log\n").unwrap();
+    std::fs::write(path("project/sub/file"), "text").unwrap();
     std::fs::write(path("root/own"), "home").unwrap();
     std::fs::create_dir_all(path("etc")).unwrap();
-    symlink("/etc", path("work/link")).unwrap();
-    symlink("../../../../../../etc/passwd", path("work/out")).unwrap();
+    symlink("/etc", path("project/link")).unwrap();
+    symlink("../../../../../../etc/passwd", path("project/out")).unwrap();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(folder.path(), flags, Mode::empty()).unwrap();
     let outer = Arc::new(Host::new(Arc::new(AttachedHost::default())));
-    let hidden = vec!["/work/sub/a*b".to_owned()];
-    let files = Files::new((root, outer), ("/work".into(), "/root".into()), hidden).unwrap();
+    let hidden = vec!["/project/sub/a*b".to_owned()];
+    let files = Files::new((root, outer), ("/project".into(), "/root".into()), hidden).unwrap();
     Fixture { folder, files }
 }
 
@@ -48,7 +48,7 @@ async fn contents(files: &Files, path: &str) -> Result<String, Error> {
 #[tokio::test]
 async fn paths_are_the_containers() {
     let Fixture { folder, files } = fixture();
-    for (path, text) in [("sub/file", "text"), ("/work/sub/file", "text"), ("~/own", "home")] {
+    for (path, text) in [("sub/file", "text"), ("/project/sub/file", "text"), ("~/own", "home")] {
         assert_eq!(contents(&files, path).await.unwrap(), text, "{path}");
     }
     for (path, reason) in [
@@ -73,7 +73,7 @@ async fn a_directory_comes_with_its_ignores_and_without_what_is_hidden() {
     let handed = files.open("sub".into(), read.clone()).await.unwrap().unwrap();
     let ignores = handed.ignores.unwrap();
     assert_eq!(ignores, [IgnoreFile { below: "sub".into(), text: "*.log\n".into() }]);
-    assert!(handed.path.ends_with(":/work/sub"), "{}", handed.path);
+    assert!(handed.path.ends_with(":/project/sub"), "{}", handed.path);
     assert_eq!(handed.hidden, ["/a\\*b"]);
     let other = fixture();
     let again = other.files.open("sub".into(), read.clone()).await.unwrap().unwrap();
