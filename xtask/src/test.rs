@@ -10,7 +10,8 @@ use crate::tidy;
 use anyhow::{Context as _, Result, bail};
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Adds what is not part of every run.
@@ -19,6 +20,11 @@ const FULL: &str = "--full";
 const CLIENTS: &[&str] = &["client", "guide"];
 /// The tests of client libraries that only `--full` runs.
 const OLDEST_CLIENTS: &str = "clients::oldest::";
+
+/// How often a command without output is asked whether it still runs.
+const GLANCE: Duration = Duration::from_secs(1);
+/// How long output may still come from a command that has ended.
+const LINGER: Duration = Duration::from_secs(5);
 
 /// Tests counted over all programs that ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -177,18 +183,40 @@ impl<'a> Suite<'a> {
         let mut child = command.spawn().context("cannot start cargo")?;
         let output = child.stdout.take().context("the output was asked for")?;
         let mut tally = Tally::default();
-        for text in BufReader::new(output).lines() {
-            let text = text?;
-            tally.add(&text);
-            if worth_reading(&text) {
+        let status = follow(&mut child, output, |text| {
+            tally.add(text);
+            if worth_reading(text) {
                 println!("{text}");
             }
-        }
-        let status = child.wait()?;
+        })?;
         if !status.success() && tally.failed == 0 {
             bail!("the tests did not run to their end: {status}");
         }
         Ok(tally)
+    }
+}
+
+/// Hands on the lines of a command until it has ended and all its output is read. A process that it left behind with
+/// that output in its hands is an error: to wait for it could last for ever.
+fn follow(
+    child: &mut Child,
+    output: ChildStdout,
+    mut each: impl FnMut(&str),
+) -> Result<ExitStatus> {
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        BufReader::new(output).lines().try_for_each(|text| sender.send(text)).ok();
+    });
+    let mut ended = None;
+    loop {
+        match lines.recv_timeout(if ended.is_some() { LINGER } else { GLANCE }) {
+            Ok(text) => each(&text?),
+            Err(RecvTimeoutError::Disconnected) => return Ok(child.wait()?),
+            Err(RecvTimeoutError::Timeout) if ended.is_some() => {
+                bail!("a test left a process running that holds the tests' output")
+            }
+            Err(RecvTimeoutError::Timeout) => ended = child.try_wait()?,
+        }
     }
 }
 
@@ -240,6 +268,26 @@ mod tests {
         assert_eq!(tally, Tally { passed: 7, failed: 5, ignored: 1 });
         assert!(report(tally).is_err());
         assert!(report(Tally { failed: 0, ..tally }).is_ok());
+    }
+
+    /// Follows a shell command to its end.
+    fn followed(script: &str) -> (Result<ExitStatus>, Vec<String>) {
+        let mut command = Command::new("sh");
+        let mut child = command.args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let output = child.stdout.take().unwrap();
+        let mut lines = Vec::new();
+        let status = follow(&mut child, output, |text| lines.push(text.to_owned()));
+        (status, lines)
+    }
+
+    #[test]
+    fn a_process_that_holds_the_output_is_an_error_and_not_a_wait_for_ever() {
+        let (status, lines) = followed("echo a; echo b; exit 3");
+        assert_eq!((status.unwrap().code(), lines), (Some(3), vec!["a".into(), "b".into()]));
+        let (status, lines) = followed("sleep 20 & echo $!");
+        let error = status.unwrap_err();
+        assert!(error.to_string().contains("left a process running"), "{error}");
+        quietly(Command::new("kill").args(&lines)).unwrap();
     }
 
     #[test]
