@@ -5,8 +5,7 @@
 
 use super::Container;
 use super::background::Background;
-use super::exec::ReturnType;
-use super::exec::command_line;
+use super::exec::{Manner, ReturnType, command_line};
 use super::run::Command;
 use crate::service::{Lease, PortForward, RunningServices, Service, check_name, up};
 use futures::future::try_join_all;
@@ -80,24 +79,8 @@ impl Bound {
 /// The container as a service: its command in the background, reached on the ports that it exposes.
 #[derive(Args)]
 struct AsService {
-    /// The program and its arguments. Empty runs the container's default arguments.
-    #[arg(default = "[]")]
-    args: Vec<String>,
-    /// Replace `$VAR` and `${VAR}` in the arguments by the container's variables.
-    #[arg(default = "false")]
-    expand: bool,
-    /// Give the command a session of its own with this engine.
-    #[arg(default = "false")]
-    experimental_privileged_nesting: bool,
-    /// Run with every capability. The command is then not isolated from the host.
-    #[arg(default = "false")]
-    insecure_root_capabilities: bool,
-    /// Run the command as process 1, without an init process.
-    #[arg(default = "false")]
-    no_init: bool,
-    /// Put the entrypoint before the arguments.
-    #[arg(default = "false")]
-    use_entrypoint: bool,
+    #[arg(group)]
+    asked: Asked,
 }
 
 impl Op for AsService {
@@ -106,45 +89,21 @@ impl Op for AsService {
     const NAME: &'static str = "asService";
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Service, Error> {
-        let asked = Asked {
-            args: &self.args,
-            expand: self.expand,
-            use_entrypoint: self.use_entrypoint,
-            all_capabilities: self.insecure_root_capabilities,
-            init: !self.no_init,
-            nests: self.experimental_privileged_nesting,
-        };
-        asked.of(container, cx).await
+        self.asked.of(container, cx).await
     }
 }
 
 /// Runs the container as a service that is reached on your machine, until you interrupt it.
 #[derive(Args)]
 struct Up {
-    /// The program and its arguments. Empty runs the container's default arguments.
-    #[arg(default = "[]")]
-    args: Vec<String>,
-    /// Replace `$VAR` and `${VAR}` in the arguments by the container's variables.
-    #[arg(default = "false")]
-    expand: bool,
-    /// Give the command a session of its own with this engine.
-    #[arg(default = "false")]
-    experimental_privileged_nesting: bool,
-    /// Run with every capability. The command is then not isolated from the host.
-    #[arg(default = "false")]
-    insecure_root_capabilities: bool,
-    /// Run the command as process 1, without an init process.
-    #[arg(default = "false")]
-    no_init: bool,
+    #[arg(group)]
+    asked: Asked,
     /// Ports to listen on; without any, those that the container exposes.
     #[arg(default = "[]")]
     ports: Vec<PortForward>,
     /// Listen on ports that are chosen for you.
     #[arg(default = "false")]
     random: bool,
-    /// Put the entrypoint before the arguments.
-    #[arg(default = "false")]
-    use_entrypoint: bool,
 }
 
 impl Op for Up {
@@ -154,39 +113,31 @@ impl Op for Up {
     const SCOPE: Scope = Scope::Request;
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<(), Error> {
-        let asked = Asked {
-            args: &self.args,
-            expand: self.expand,
-            use_entrypoint: self.use_entrypoint,
-            all_capabilities: self.insecure_root_capabilities,
-            init: !self.no_init,
-            nests: self.experimental_privileged_nesting,
-        };
-        let service = asked.of(container, cx).await?;
+        let service = self.asked.of(container, cx).await?;
         up(&service, &self.ports, self.random, cx).await
     }
 }
 
-/// How a container is to run as a service.
-struct Asked<'a> {
-    args: &'a [String],
-    expand: bool,
-    use_entrypoint: bool,
-    all_capabilities: bool,
-    init: bool,
-    nests: bool,
+/// What a container is to run as a service.
+#[derive(Args)]
+struct Asked {
+    /// The program and its arguments. Empty runs the container's default arguments.
+    #[arg(default = "[]")]
+    args: Vec<String>,
+    #[arg(group)]
+    manner: Manner,
 }
 
-impl Asked<'_> {
+impl Asked {
     async fn of(&self, container: &Container, cx: &Context) -> Result<Service, Error> {
-        let line = command_line(container, self.args, (self.expand, self.use_entrypoint))?;
+        let line = command_line(container, &self.args, self.manner)?;
         let args = line.ok_or_else(|| Error::user("no service command has been set"))?;
         let command = Command {
             args,
             expect: ReturnType::Any,
-            all_capabilities: self.all_capabilities,
-            init: self.init,
-            nests: self.nests,
+            all_capabilities: self.manner.powers.all_capabilities,
+            init: !self.manner.no_init,
+            nests: self.manner.powers.nests,
             stdin: String::new(),
             redirect_stdin: None,
             redirect_stdout: None,

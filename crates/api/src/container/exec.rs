@@ -21,27 +21,44 @@ pub(crate) enum ReturnType {
     Any,
 }
 
+/// What a command may do beyond the usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct Powers {
+    /// Give the command a session of its own with this engine: client libraries and `ci-tool` find it by
+    /// variables. Its host is the container, never your machine.
+    #[arg(name = "experimentalPrivilegedNesting", default = "false")]
+    pub(crate) nests: bool,
+    /// Run with every capability. The command is then not isolated from the host.
+    #[arg(name = "insecureRootCapabilities", default = "false")]
+    pub(crate) all_capabilities: bool,
+}
+
+/// How what was given becomes a command.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct Manner {
+    /// Replace `$VAR` and `${VAR}` in the arguments by the container's variables.
+    #[arg(default = "false")]
+    pub(super) expand: bool,
+    #[arg(group)]
+    pub(super) powers: Powers,
+    /// Run the command as process 1, without an init process.
+    #[arg(default = "false")]
+    pub(super) no_init: bool,
+    /// Put the entrypoint before the arguments.
+    #[arg(default = "false")]
+    pub(super) use_entrypoint: bool,
+}
+
 /// Runs a command in the container and keeps the changes it makes.
 #[derive(Args)]
 pub(crate) struct WithExec {
     /// The program and its arguments, e.g. `["go", "test", "./..."]`. Empty runs the default arguments.
     args: Vec<String>,
-    /// Replace `$VAR` and `${VAR}` in the arguments by the container's variables.
-    #[arg(default = "false")]
-    expand: bool,
+    #[arg(group)]
+    manner: Manner,
     /// Exit codes that count as success.
     #[arg(default = "SUCCESS")]
     expect: ReturnType,
-    /// Give the command a session of its own with this engine: client libraries and `ci-tool` find it by
-    /// variables. Its host is the container, never your machine.
-    #[arg(default = "false")]
-    experimental_privileged_nesting: bool,
-    /// Run with every capability. The command is then not isolated from the host.
-    #[arg(default = "false")]
-    insecure_root_capabilities: bool,
-    /// Run the command as process 1, without an init process.
-    #[arg(default = "false")]
-    no_init: bool,
     /// Also write the standard error to this file.
     #[arg(default = "\"\"")]
     redirect_stderr: String,
@@ -51,9 +68,6 @@ pub(crate) struct WithExec {
     /// Text for the standard input.
     #[arg(default = "\"\"")]
     stdin: String,
-    /// Put the entrypoint before the arguments.
-    #[arg(default = "false")]
-    use_entrypoint: bool,
     /// Read the standard input from this file.
     #[arg(default = "\"\"")]
     redirect_stdin: String,
@@ -71,9 +85,9 @@ impl Op for WithExec {
         let command = Command {
             args: self.command_line(container)?,
             expect: self.expect,
-            all_capabilities: self.insecure_root_capabilities,
-            init: !self.no_init,
-            nests: self.experimental_privileged_nesting,
+            all_capabilities: self.manner.powers.all_capabilities,
+            init: !self.manner.no_init,
+            nests: self.manner.powers.nests,
             stdin: self.stdin.clone(),
             redirect_stdin: self.path(container, &self.redirect_stdin)?,
             redirect_stdout: self.path(container, &self.redirect_stdout)?,
@@ -87,12 +101,12 @@ impl Op for WithExec {
 impl WithExec {
     /// The final argument list: defaults and entrypoint applied.
     fn command_line(&self, container: &Container) -> Result<Vec<String>, Error> {
-        let line = command_line(container, &self.args, (self.expand, self.use_entrypoint))?;
+        let line = command_line(container, &self.args, self.manner)?;
         line.ok_or_else(|| Error::user("no command has been set"))
     }
 
     fn path(&self, container: &Container, path: &str) -> Result<Option<String>, Error> {
-        (!path.is_empty()).then(|| container.absolute(path, self.expand)).transpose()
+        (!path.is_empty()).then(|| container.absolute(path, self.manner.expand)).transpose()
     }
 }
 
@@ -101,12 +115,12 @@ impl WithExec {
 pub(super) fn command_line(
     container: &Container,
     args: &[String],
-    (expand, use_entrypoint): (bool, bool),
+    manner: Manner,
 ) -> Result<Option<Vec<String>>, Error> {
     let config = &container.config;
-    let own = args.iter().map(|arg| container.expanded(arg, expand));
+    let own = args.iter().map(|arg| container.expanded(arg, manner.expand));
     let own = own.collect::<Result<Vec<String>, Error>>()?;
-    let mut line = if use_entrypoint { config.entrypoint.clone() } else { vec![] };
+    let mut line = if manner.use_entrypoint { config.entrypoint.clone() } else { vec![] };
     line.extend(if own.is_empty() { config.default_args.clone() } else { own });
     match line.first() {
         None => Ok(None),

@@ -46,6 +46,7 @@ use crate::tree::Tree;
 use crate::volume::Volume;
 pub(crate) use background::{Alive, Background, Beside};
 use bindings::Binding;
+pub(crate) use exec::Powers;
 use graph::{Builder, Extensions, Object};
 pub(crate) use healthcheck::Healthcheck;
 use outcome::Outcome;
@@ -57,7 +58,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 pub(crate) use steps::{StepCommand, StepMount};
-pub(crate) use terminal::Powers;
 use terminal::TerminalCommand;
 
 /// Search path where a container sets none.

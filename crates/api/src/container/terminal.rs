@@ -3,7 +3,7 @@
 //! A command on a terminal runs as any other, over an overlay of its own, but nothing of what it does is
 //! kept: the container stays the value that it is.
 
-use super::exec::ReturnType;
+use super::exec::{Powers, ReturnType};
 use super::failure;
 use super::run::{self, Command, PreparedExec};
 use super::{Container, MountPoint, MountSource};
@@ -36,15 +36,6 @@ pub(super) struct TerminalCommand {
     powers: Powers,
 }
 
-/// What a command on a terminal may do beyond the usual.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Powers {
-    /// It has every capability.
-    pub(crate) all_capabilities: bool,
-    /// It gets a session of its own.
-    pub(crate) nests: bool,
-}
-
 /// Opens a shell in the container on your terminal. What is done there is not kept: the result is the container
 /// as it was.
 #[derive(Args)]
@@ -52,12 +43,8 @@ struct OpenTerminal {
     /// What runs there; empty is the container's own terminal command, or `sh`.
     #[arg(default = "[]")]
     cmd: Vec<String>,
-    /// Give the command a session of its own with this engine.
-    #[arg(default = "false")]
-    experimental_privileged_nesting: bool,
-    /// Run with every capability. The command is then not isolated from the host.
-    #[arg(default = "false")]
-    insecure_root_capabilities: bool,
+    #[arg(group)]
+    powers: Powers,
 }
 
 impl Op for OpenTerminal {
@@ -71,11 +58,7 @@ impl Op for OpenTerminal {
     }
 
     async fn run(&self, container: &Container, cx: &Context) -> Result<Container, Error> {
-        let powers = Powers {
-            all_capabilities: self.insecure_root_capabilities,
-            nests: self.experimental_privileged_nesting,
-        };
-        container.open_terminal(&self.cmd, powers, cx).await?;
+        container.open_terminal(&self.cmd, self.powers, cx).await?;
         Ok(container.clone())
     }
 }
@@ -85,12 +68,8 @@ impl Op for OpenTerminal {
 struct WithDefaultTerminalCmd {
     /// The program and its arguments.
     args: Vec<String>,
-    /// Give the command a session of its own with this engine.
-    #[arg(default = "false")]
-    experimental_privileged_nesting: bool,
-    /// Run with every capability. The command is then not isolated from the host.
-    #[arg(default = "false")]
-    insecure_root_capabilities: bool,
+    #[arg(group)]
+    powers: Powers,
 }
 
 impl Op for WithDefaultTerminalCmd {
@@ -99,12 +78,8 @@ impl Op for WithDefaultTerminalCmd {
     const NAME: &'static str = "withDefaultTerminalCmd";
 
     async fn run(&self, container: &Container, _: &Context) -> Result<Container, Error> {
-        let powers = Powers {
-            all_capabilities: self.insecure_root_capabilities,
-            nests: self.experimental_privileged_nesting,
-        };
-        let mut changed = container.clone();
-        changed.terminal = Some(TerminalCommand { args: self.args.clone(), powers });
+        let (mut changed, args) = (container.clone(), self.args.clone());
+        changed.terminal = Some(TerminalCommand { args, powers: self.powers });
         Ok(changed)
     }
 }

@@ -19,12 +19,8 @@ struct OpenTerminal {
     cmd: Vec<String>,
     /// The container; without one it is the image `deb://bookworm`.
     container: Option<Ref<Container>>,
-    /// Give the command a session of its own with this engine.
-    #[arg(default = "false")]
-    experimental_privileged_nesting: bool,
-    /// Run with every capability. The command is then not isolated from the host.
-    #[arg(default = "false")]
-    insecure_root_capabilities: bool,
+    #[arg(group)]
+    powers: Powers,
 }
 
 impl Op for OpenTerminal {
@@ -38,17 +34,13 @@ impl Op for OpenTerminal {
     }
 
     async fn run(&self, directory: &Directory, cx: &Context) -> Result<Directory, Error> {
-        let powers = Powers {
-            all_capabilities: self.insecure_root_capabilities,
-            nests: self.experimental_privileged_nesting,
-        };
         let tree = directory.as_tree(cx.get::<Services>()?).await?;
         let container = match &self.container {
             Some(container) => Container::clone(container),
             None => Container::for_terminals(cx).await?,
         };
         let container = container.beside(tree);
-        container.open_terminal(&self.cmd, powers, cx).await?;
+        container.open_terminal(&self.cmd, self.powers, cx).await?;
         Ok(directory.clone())
     }
 }

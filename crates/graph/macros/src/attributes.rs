@@ -10,6 +10,7 @@ pub(crate) struct Arg {
     pub(crate) name: Option<String>,
     pub(crate) default: Option<String>,
     pub(crate) sensitive: bool,
+    pub(crate) group: bool,
 }
 
 /// What `#[value(..)]` says of a member.
@@ -30,8 +31,10 @@ pub(crate) fn arg(attributes: &[Attribute]) -> syn::Result<Arg> {
                 arg.default = Some(meta.value()?.parse::<LitStr>()?.value());
             } else if meta.path.is_ident("sensitive") {
                 arg.sensitive = true;
+            } else if meta.path.is_ident("group") {
+                arg.group = true;
             } else {
-                return Err(meta.error("expected `name`, `default` or `sensitive`"));
+                return Err(meta.error("expected `name`, `default`, `sensitive` or `group`"));
             }
             Ok(())
         })?;

@@ -14,6 +14,8 @@ struct Field<'a> {
     description: String,
     default: Option<String>,
     sensitive: bool,
+    /// Whether it stands for several arguments.
+    group: bool,
 }
 
 /// The implementation of `Args`.
@@ -21,15 +23,20 @@ pub(crate) fn expand_args(input: &DeriveInput) -> syn::Result<TokenStream> {
     let fields = read(input)?;
     let ident = &input.ident;
     let description = documentation(&input.attrs);
-    let docs = fields.iter().map(doc);
-    let values = fields.iter().map(|field| {
-        let (ident, name) = (field.ident, &field.name);
-        quote!(#ident: values.get(#name)?)
+    let docs = fields.iter().map(|field| match (field.group, field.ty, doc(field)) {
+        (true, ty, _) => quote!(<#ty as ::graph::Args>::describe().args),
+        (false, _, doc) => quote!(::std::vec![#doc]),
     });
+    let values =
+        fields.iter().map(|field| match (field.group, field.ident, field.ty, &field.name) {
+            (true, ident, ty, _) => quote!(#ident: <#ty as ::graph::Args>::parse(values)?),
+            (false, ident, _, name) => quote!(#ident: values.get(#name)?),
+        });
     Ok(quote! {
         impl ::graph::Args for #ident {
             fn describe() -> ::graph::OpDoc {
-                ::graph::OpDoc { description: #description, args: ::std::vec![#(#docs),*] }
+                let args: ::std::vec::Vec<::std::vec::Vec<::graph::ArgDoc>> = ::std::vec![#(#docs),*];
+                ::graph::OpDoc { description: #description, args: args.concat() }
             }
 
             fn parse(
@@ -45,6 +52,9 @@ pub(crate) fn expand_args(input: &DeriveInput) -> syn::Result<TokenStream> {
 /// The implementation of `FromValue` for an input object.
 pub(crate) fn expand_input(input: &DeriveInput) -> syn::Result<TokenStream> {
     let fields = read(input)?;
+    if let Some(field) = fields.iter().find(|field| field.group) {
+        return Err(syn::Error::new(field.ident.span(), "an input object has no groups"));
+    }
     let ident = &input.ident;
     let name = type_name(ident, &input.attrs)?;
     let description = documentation(&input.attrs);
@@ -110,5 +120,6 @@ fn read_field(field: &syn::Field) -> syn::Result<Field<'_>> {
         description: documentation(&field.attrs),
         default: arg.default,
         sensitive: arg.sensitive,
+        group: arg.group,
     })
 }

@@ -15,7 +15,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// The doc comment of the struct is the description of the field, the doc comments of its fields
 /// those of the arguments. `snake_case` becomes `camelCase`. On a field:
 /// `#[arg(name = "type", default = "SUCCESS", sensitive)]`, all optional; the default is a GraphQL
-/// literal, and a sensitive argument never enters a call in plain text.
+/// literal, and a sensitive argument never enters a call in plain text. `#[arg(group)]` is a field whose type
+/// derives `Args` itself: its arguments are the op's, for what several ops take alike.
 #[proc_macro_derive(Args, attributes(arg))]
 pub fn derive_args(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

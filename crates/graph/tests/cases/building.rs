@@ -35,11 +35,18 @@ op!(Unknown on Container, "nope" -> String);
 
 #[derive(Args)]
 #[expect(dead_code, reason = "never run")]
-struct WrongExec {
-    args: Option<Vec<String>>,
+struct WrongGroup {
     #[arg(default = "FAILURE")]
     expect: Mode,
     other: bool,
+}
+
+#[derive(Args)]
+#[expect(dead_code, reason = "never run")]
+struct WrongExec {
+    args: Option<Vec<String>>,
+    #[arg(group)]
+    group: WrongGroup,
 }
 op!(WrongExec on Container, "withExec" -> Vec<Container>);
 
