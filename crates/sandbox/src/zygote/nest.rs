@@ -32,14 +32,13 @@ impl Nest {
     ) -> Result<Nest, Errno> {
         let (control, theirs) = packet::pair()?;
         match sys::clone_process(flags, None)? {
-            Clone3::Child => {
-                // It is made while a command runs, and must not hold up who waits for that one's end.
-                if world.paces {
-                    let _ = sys::set_pace(0, Pace::Idle);
-                }
-                container::wait_and_enter(world, reach, &theirs, buffer)
-            }
+            Clone3::Child => container::wait_and_enter(world, reach, &theirs, buffer),
             Clone3::Parent { pid, pidfd } => {
+                // It is made while a command runs, and must not hold up who waits for that one's end. Set from
+                // here, so that it comes before what `hand_over` sets however late the child begins.
+                if world.paces {
+                    let _ = sys::set_pace(pid, Pace::Idle);
+                }
                 Ok(Nest { pid, pidfd, control, place: reach.place(), line: None })
             }
         }

@@ -148,7 +148,10 @@ async fn descriptors_do_not_pile_up(fixture: Arc<Fixture>) {
     assert!(after.0 < before.0 + 20 && after.1 < before.1 + 20, "{before:?} became {after:?}");
 }
 
-const VICTIM_MARK: &str = "98763.25";
+/// By what the processes of a victim are found, and those of no other: how long they sleep.
+fn mark(victim: u32) -> String {
+    format!("98763.{victim:07}")
+}
 
 /// Another role of this binary: an engine that will be killed.
 pub(crate) fn victim(words: &[String]) -> ExitCode {
@@ -157,9 +160,8 @@ pub(crate) fn victim(words: &[String]) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let fixture = Fixture::new(zygotes);
-        let line = format!(
-            "trap '' TERM HUP; setsid sleep {VICTIM_MARK} & echo up; exec sleep {VICTIM_MARK}"
-        );
+        let mark = mark(std::process::id());
+        let line = format!("trap '' TERM HUP; setsid sleep {mark} & echo up; exec sleep {mark}");
         let spec = |init| {
             let mut spec = spec_in(Path::new(root), &["sh", "-c", &line]);
             spec.init = init;
@@ -170,7 +172,7 @@ pub(crate) fn victim(words: &[String]) -> ExitCode {
         let two = fixture.limited.run(spec(false), say());
         let errand = Errand {
             program: "sh".into(),
-            arguments: vec!["-c".into(), format!("trap '' TERM HUP; sleep {VICTIM_MARK}")],
+            arguments: vec!["-c".into(), format!("trap '' TERM HUP; sleep {mark}")],
             folder: "/".into(),
             ..Errand::default()
         };
@@ -193,11 +195,12 @@ async fn nothing_outlives_a_killed_engine(fixture: Arc<Fixture>) {
     assert_eq!(lines, ["up", "up"]);
     let zygotes = children_of(engine.id());
     assert_eq!(zygotes.len(), 7, "five zygotes, the network's guard and who runs errands");
-    let errand = || processes_with(VICTIM_MARK).len() >= 6;
+    let mark = mark(engine.id());
+    let errand = || processes_with(&mark).len() >= 6;
     eventually("all are up", errand).await;
     engine.kill().unwrap();
     engine.wait().unwrap();
-    eventually("all processes are gone", || processes_with(VICTIM_MARK).is_empty()).await;
+    eventually("all processes are gone", || processes_with(&mark).is_empty()).await;
     let gone = || zygotes.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     eventually("the zygotes are gone", gone).await;
     let name = format!("sandbox-test-{}", engine.id());
