@@ -81,7 +81,7 @@ impl Remote {
                 fs::write(below.join(format!("file-{file}.txt")), text)?;
             }
         }
-        let script = "git init -q && git add . && git -c user.name=a -c user.email=b commit -qm all && git gc -q";
+        let script = "git init -q && git add . && git -c user.name=a -c user.email=b -c gc.auto=0 commit -qm all && git gc -q";
         output(Command::new("sh").args(["-ec", script]).current_dir(&work))?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut daemon = Command::new("git");
