@@ -112,9 +112,7 @@ impl Connection {
     fn open(state: &State, root: &Path) -> Result<Self> {
         let session = Session::start(state);
         let mut wire = Wire::connect(&session.endpoint)?;
-        let path = quoted(&root.to_string_lossy());
-        let directory = format!("{{ host {{ directory(path: {path}) {{ sync }} }} }}");
-        let directory = wire.ask_text(&directory, "sync").context("cannot import the root")?;
+        let directory = wire.import(root)?;
         let container = format!(
             "{{ container {{ withRootfs(directory: {}) {{ sync }} }} }}",
             quoted(&directory)

@@ -4,12 +4,14 @@
 //! may be nested as deep as the query, deeper than a JSON library follows: only the value that was
 //! asked for is parsed.
 
+use crate::document::quoted;
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use testkit::Endpoint;
 
 /// A connection to the endpoint of a session.
@@ -36,6 +38,13 @@ impl Wire {
     pub(crate) fn ask_text(&mut self, document: &str, leaf: &str) -> Result<String> {
         let value = self.ask(document, leaf)?;
         Ok(value.as_str().with_context(|| format!("`{leaf}` is no text: {value}"))?.to_owned())
+    }
+
+    /// Imports a directory and gives its id.
+    pub(crate) fn import(&mut self, path: &Path) -> Result<String> {
+        let path = quoted(&path.to_string_lossy());
+        let document = format!("{{ host {{ directory(path: {path}) {{ sync }} }} }}");
+        self.ask_text(&document, "sync").with_context(|| format!("cannot import {path}"))
     }
 
     fn post(&mut self, body: &str) -> Result<String> {

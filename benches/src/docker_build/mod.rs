@@ -63,9 +63,7 @@ pub(crate) fn ask(report: &mut Report) -> Result<()> {
 
 /// Puts the root into a registry, and gives its address with the digest.
 fn publish(wire: &mut Wire, root: &Path, registry: &Registry) -> Result<String> {
-    let path = quoted(&root.to_string_lossy());
-    let directory =
-        wire.ask_text(&format!("{{ host {{ directory(path: {path}) {{ sync }} }} }}"), "sync")?;
+    let directory = wire.import(root)?;
     let address = quoted(&format!("{}/bench-root:1", registry.address()));
     let document = format!(
         "{{ container {{ withRootfs(directory: {}) {{ publish(address: {address}) }} }} }}",

@@ -30,9 +30,7 @@ pub(crate) fn ask(report: &mut Report) -> Result<()> {
     make_tree(&source).context("cannot make a tree")?;
     let ours = Ours::new();
     let (_session, mut wire) = ours.session()?;
-    let path = quoted(&source.to_string_lossy());
-    let import = format!("{{ host {{ directory(path: {path}) {{ sync }} }} }}");
-    let directory = wire.ask_text(&import, "sync").context("cannot import the tree")?;
+    let directory = wire.import(&source)?;
     let (mut exports, mut copies) = (Sample::default(), Sample::default());
     for round in 0..ROUNDS {
         let (exported, copied) = (folder.join("exported"), folder.join("copied"));

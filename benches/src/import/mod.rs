@@ -5,7 +5,6 @@
 //! status`, which too stats every file and reads what changed. All in turns, on one file system, with
 //! what is read in memory and nothing left to be written back from before.
 
-use crate::document::quoted;
 use crate::measure::{Sample, output, ratio, time, time_command};
 use crate::ours::Ours;
 use crate::report::Report;
@@ -151,7 +150,5 @@ fn settle() -> Result<()> {
 /// Imports a directory in a session of its own and gives its id there.
 fn import(ours: &Ours, path: &Path) -> Result<(Duration, String)> {
     let (_session, mut wire) = ours.session()?;
-    let path = quoted(&path.to_string_lossy());
-    let document = format!("{{ host {{ directory(path: {path}) {{ sync }} }} }}");
-    time(|| wire.ask_text(&document, "sync"))
+    time(|| wire.import(path))
 }

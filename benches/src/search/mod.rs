@@ -30,9 +30,7 @@ pub(crate) fn ask(report: &mut Report) -> Result<()> {
     make_tree(&source).context("cannot make a tree")?;
     let ours = Ours::new();
     let (_session, mut wire) = ours.session()?;
-    let path = quoted(&source.to_string_lossy());
-    let import = format!("{{ host {{ directory(path: {path}) {{ sync }} }} }}");
-    let directory = quoted(&wire.ask_text(&import, "sync").context("cannot import the tree")?);
+    let directory = quoted(&wire.import(&source)?);
     let (mut searches, mut peers) = (Sample::default(), Sample::default());
     for round in 0..=ROUNDS {
         let pattern = format!("needle \\d+|never-{}", fresh());

@@ -8,7 +8,7 @@ use crate::surroundings::Surroundings;
 use protocol::Error;
 use sandbox::Sandbox;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use store::{Store, Target};
+use store::{Snapshot, Store, Target, View};
 
 /// Engine-wide services.
 pub struct Services {
@@ -55,6 +55,16 @@ impl Services {
             }
             _ => work(),
         }
+    }
+
+    /// Looks at a tree, off the async threads.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        snapshot: Snapshot,
+        look: impl FnOnce(&View) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let store = self.store.clone();
+        self.blocking(move || look(&store.view(&snapshot))).await
     }
 
     /// Runs blocking work off the async threads.

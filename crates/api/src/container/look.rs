@@ -42,7 +42,9 @@ impl Op for Exists {
         let path = container.absolute(&self.path, self.expand)?;
         let Some((tree, path)) = container.kept_at(&path)? else { return Ok(false) };
         let (expected, keep_link) = (self.expected_type, self.do_not_follow_symlinks);
-        looked_at(&tree, cx, move |view| stat::exists(view, &path, expected, keep_link)).await
+        let services = cx.get::<Services>()?;
+        let look = move |view: &View| stat::exists(view, &path, expected, keep_link);
+        services.look(tree.snapshot(services).await?, look).await
     }
 }
 
@@ -71,7 +73,8 @@ impl Op for GetStat {
         };
         let (typed, keep_link) = (self.path.clone(), self.do_not_follow_symlinks);
         let look = move |view: &View| stat::look(view, &path, &typed, keep_link);
-        let metadata = looked_at(&tree, cx, look).await?;
+        let services = cx.get::<Services>()?;
+        let metadata = services.look(tree.snapshot(services).await?, look).await?;
         Ok(Some(Stat::new(paths::name(&asked), metadata)))
     }
 }
@@ -117,16 +120,4 @@ impl Container {
             },
         }
     }
-}
-
-/// Looks at a tree.
-async fn looked_at<T: Send + 'static>(
-    tree: &Tree,
-    cx: &Context,
-    look: impl FnOnce(&View) -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let services = cx.get::<Services>()?;
-    let snapshot = tree.snapshot(services).await?;
-    let store = services.store.clone();
-    services.blocking(move || look(&store.view(&snapshot))).await
 }

@@ -168,8 +168,6 @@ impl Directory {
         look: impl FnOnce(&View) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let services = cx.get::<Services>()?;
-        let snapshot = self.subtree(services).await?;
-        let store = services.store.clone();
-        services.blocking(move || look(&store.view(&snapshot))).await
+        services.look(self.subtree(services).await?, look).await
     }
 }

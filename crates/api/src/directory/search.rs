@@ -2,7 +2,7 @@
 
 use super::Directory;
 use crate::paths;
-use crate::search::{self, Pattern, Search, SearchResult};
+use crate::search::{self, Search, SearchResult};
 use crate::services::Services;
 use graph::{Args, Builder, Context, Op};
 use protocol::Error;
@@ -22,31 +22,14 @@ struct SearchFiles {
     /// Globs of files to look at, such as `*.rs`; after `!`, of files to pass over.
     #[arg(default = "[]")]
     globs: Vec<String>,
-    /// What to look for: a regular expression, or a text with `literal`.
-    pattern: String,
-    /// Take the pattern as a text.
-    #[arg(default = "false")]
-    literal: bool,
-    /// Let matches span lines.
-    #[arg(default = "false")]
-    multiline: bool,
-    /// Let `.` match the end of a line, where matches may span lines.
-    #[arg(default = "false")]
-    dotall: bool,
-    /// Take small and capital letters as the same.
-    #[arg(default = "false")]
-    insensitive: bool,
+    #[arg(group)]
+    search: Search,
     /// Pass over what `.gitignore`, `.ignore` and `.rgignore` files name.
     #[arg(default = "false")]
     skip_ignored: bool,
     /// Pass over what begins with a dot.
     #[arg(default = "false")]
     skip_hidden: bool,
-    /// Tell only the files.
-    #[arg(default = "false")]
-    files_only: bool,
-    /// Most results.
-    limit: Option<i64>,
 }
 
 impl Op for SearchFiles {
@@ -60,17 +43,6 @@ impl Op for SearchFiles {
             let path = crate::looks::shown(path);
             return Err(Error::user(format!("path cannot escape directory: {path}")));
         }
-        let search = Search {
-            pattern: Pattern {
-                text: self.pattern.clone(),
-                literal: self.literal,
-                multiline: self.multiline,
-                dotall: self.dotall,
-                insensitive: self.insensitive,
-            },
-            files_only: self.files_only,
-            limit: search::limit(self.limit)?,
-        };
         let visit = Visit {
             paths: self.paths.clone(),
             globs: self.globs.clone(),
@@ -78,6 +50,6 @@ impl Op for SearchFiles {
             skip_ignored: self.skip_ignored,
         };
         let snapshot = directory.subtree(cx.get::<Services>()?).await?;
-        search::in_directory(snapshot, visit, search, cx).await
+        search::in_directory(snapshot, visit, self.search.clone(), cx).await
     }
 }

@@ -32,15 +32,8 @@ pub(super) fn install(builder: &mut Builder) {
 /// The files of the commit, submodules included.
 #[derive(Args)]
 struct TreeOfCommit {
-    /// Leave `.git` out.
-    #[arg(default = "false")]
-    discard_git_dir: bool,
-    /// How many commits of the history `.git` has; -1 is all.
-    #[arg(default = "1")]
-    depth: i64,
-    /// Whether `.git` has the tags.
-    #[arg(default = "false")]
-    include_tags: bool,
+    #[arg(group)]
+    shape: Shape,
 }
 
 impl Op for TreeOfCommit {
@@ -49,15 +42,31 @@ impl Op for TreeOfCommit {
     const NAME: &'static str = "tree";
 
     async fn run(&self, commit: &GitCommit, cx: &Context) -> Result<Directory, Error> {
-        let discard = self.discard_git_dir || commit.discard;
-        let asked = Asked::new(commit, None, (discard, self.depth, self.include_tags))?;
-        asked.directory(cx).await
+        Asked::new(commit, None, self.shape.without(commit.discard))?.directory(cx).await
     }
 }
 
 /// The files of the commit that it names, submodules included.
 #[derive(Args)]
 struct TreeOfRef {
+    #[arg(group)]
+    shape: Shape,
+}
+
+impl Op for TreeOfRef {
+    type Parent = GitRef;
+    type Output = Directory;
+    const NAME: &'static str = "tree";
+
+    async fn run(&self, reference: &GitRef, cx: &Context) -> Result<Directory, Error> {
+        let name = Some(&*reference.named.name).filter(|name| name.starts_with("refs/heads/"));
+        Asked::new(reference, name, self.shape.without(reference.discard))?.directory(cx).await
+    }
+}
+
+/// What of the repository is asked for beside the files.
+#[derive(Clone, Copy, Args)]
+struct Shape {
     /// Leave `.git` out.
     #[arg(default = "false")]
     discard_git_dir: bool,
@@ -69,16 +78,13 @@ struct TreeOfRef {
     include_tags: bool,
 }
 
-impl Op for TreeOfRef {
-    type Parent = GitRef;
-    type Output = Directory;
-    const NAME: &'static str = "tree";
+impl Shape {
+    /// The files alone.
+    const FILES: Self = Self { discard_git_dir: true, depth: 1, include_tags: false };
 
-    async fn run(&self, reference: &GitRef, cx: &Context) -> Result<Directory, Error> {
-        let discard = self.discard_git_dir || reference.discard;
-        let name = Some(&*reference.named.name).filter(|name| name.starts_with("refs/heads/"));
-        let asked = Asked::new(reference, name, (discard, self.depth, self.include_tags))?;
-        asked.directory(cx).await
+    /// Without `.git` where the repository was asked for so.
+    fn without(self, git: bool) -> Self {
+        Self { discard_git_dir: self.discard_git_dir || git, ..self }
     }
 }
 
@@ -107,20 +113,19 @@ struct Record {
 }
 
 impl Asked {
-    fn new(
-        of: &impl OfCommit,
-        branch: Option<&str>,
-        (discard, depth, tags): (bool, i64, bool),
-    ) -> Result<Self, Error> {
-        let depth = match u32::try_from(depth) {
+    fn new(of: &impl OfCommit, branch: Option<&str>, shape: Shape) -> Result<Self, Error> {
+        let depth = match u32::try_from(shape.depth) {
             Ok(0) => Depth::Commits(1),
             Ok(count) => Depth::Commits(count),
-            Err(_) if depth == -1 => Depth::Full,
-            Err(_) => return Err(Error::user(format!("depth {depth} is neither -1 nor a count"))),
+            Err(_) if shape.depth == -1 => Depth::Full,
+            Err(_) => {
+                let message = format!("depth {} is neither -1 nor a count", shape.depth);
+                return Err(Error::user(message));
+            }
         };
-        let kept = Kept { branch: branch.map(str::to_owned), depth, tags };
+        let kept = Kept { branch: branch.map(str::to_owned), depth, tags: shape.include_tags };
         let (source, commit) = (of.source().clone(), of.id().to_owned());
-        Ok(Self { source, commit, git: (!discard).then_some(kept) })
+        Ok(Self { source, commit, git: (!shape.discard_git_dir).then_some(kept) })
     }
 
     async fn directory(self, cx: &Context) -> Result<Directory, Error> {
@@ -255,6 +260,6 @@ fn decode(bytes: &[u8], store: &store::Store) -> Option<Record> {
 impl GitRef {
     /// The files alone.
     pub(super) async fn files(&self, cx: &Context) -> Result<Directory, Error> {
-        Asked::new(self, None, (true, 1, false))?.directory(cx).await
+        Asked::new(self, None, Shape::FILES)?.directory(cx).await
     }
 }

@@ -9,11 +9,11 @@ mod pattern;
 mod result;
 mod run;
 
-pub(crate) use pattern::Pattern;
 pub(crate) use result::SearchResult;
 pub(crate) use run::{in_directory, in_file};
 
-use graph::Builder;
+use graph::{Args, Builder};
+use pattern::Pattern;
 use protocol::Error;
 
 /// Adds the fields of what a search finds.
@@ -22,19 +22,22 @@ pub(crate) fn install(builder: &mut Builder) {
 }
 
 /// What is looked for and how much of it is told.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Search {
-    /// What matches.
-    pub(crate) pattern: Pattern,
-    /// Whether only the files are told, not the lines.
-    pub(crate) files_only: bool,
+    #[arg(group)]
+    pattern: Pattern,
+    /// Tell only the files, not the lines.
+    #[arg(default = "false")]
+    files_only: bool,
     /// Most results.
-    pub(crate) limit: Option<usize>,
+    limit: Option<i64>,
 }
 
-/// Reads the `limit` of a search.
-pub(crate) fn limit(given: Option<i64>) -> Result<Option<usize>, Error> {
-    let Some(given) = given else { return Ok(None) };
-    let read = usize::try_from(given).ok().filter(|limit| *limit > 0);
-    read.map(Some).ok_or_else(|| Error::user("limit must be at least 1"))
+impl Search {
+    /// Most results, where that is limited.
+    fn most(&self) -> Result<Option<usize>, Error> {
+        let Some(given) = self.limit else { return Ok(None) };
+        let read = usize::try_from(given).ok().filter(|limit| *limit > 0);
+        read.map(Some).ok_or_else(|| Error::user("limit must be at least 1"))
+    }
 }

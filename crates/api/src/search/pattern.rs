@@ -1,5 +1,6 @@
 //! [`Pattern`]: what a search looks for, as it was asked for and as a matcher.
 
+use graph::Args;
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use protocol::Error;
@@ -13,18 +14,23 @@ const MOST_LINE_BYTES: usize = 128 << 20;
 const SHOWN: usize = 600;
 
 /// What a search looks for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Pattern {
-    /// A regular expression, or the text itself.
-    pub(crate) text: String,
-    /// Whether it is the text itself.
-    pub(crate) literal: bool,
-    /// Whether a match may span lines.
-    pub(crate) multiline: bool,
-    /// Whether `.` matches the end of a line too, where matches may span lines.
-    pub(crate) dotall: bool,
-    /// Whether small and capital letters are the same.
-    pub(crate) insensitive: bool,
+    /// What to look for: a regular expression, or a text with `literal`.
+    #[arg(name = "pattern")]
+    text: String,
+    /// Take the pattern as a text.
+    #[arg(default = "false")]
+    literal: bool,
+    /// Let matches span lines.
+    #[arg(default = "false")]
+    pub(super) multiline: bool,
+    /// Let `.` match the end of a line, where matches may span lines.
+    #[arg(default = "false")]
+    dotall: bool,
+    /// Take small and capital letters as the same.
+    #[arg(default = "false")]
+    insensitive: bool,
 }
 
 impl Pattern {

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use store::{FileVisitor, Snapshot, Visit, VisitedFile};
+use store::{FileVisitor, Snapshot, View, Visit, VisitedFile};
 
 /// Bytes that all results together may have, with what each of them takes beside its text.
 const MOST_BYTES: u64 = 128 << 20;
@@ -30,16 +30,8 @@ pub(crate) async fn in_directory(
     search: Search,
     cx: &Context,
 ) -> Result<Vec<SearchResult>, Error> {
-    let services = cx.get::<Services>()?;
-    let (stop, _guard) = Stop::new();
-    let (store, span) = (services.store.clone(), cx.span().clone());
-    services
-        .blocking(move || {
-            let running = Running::new(search, stop, span)?;
-            let visited = store.view(&snapshot).visit_files(&visit, &running);
-            running.finish(visited)
-        })
-        .await
+    let each = move |view: &View, running: &Running| view.visit_files(&visit, running);
+    in_tree(snapshot, search, cx, each).await
 }
 
 /// Searches one file of a tree; results call it `name`.
@@ -49,23 +41,34 @@ pub(crate) async fn in_file(
     search: Search,
     cx: &Context,
 ) -> Result<Vec<SearchResult>, Error> {
-    let services = cx.get::<Services>()?;
+    let one = move |view: &View, running: &Running| {
+        let file = view.open(&path)?;
+        running.look(&mut [Ok((name.into_bytes(), file))].into_iter())
+    };
+    in_tree(snapshot, search, cx, one).await
+}
+
+/// Searches what of a tree is handed over.
+async fn in_tree(
+    snapshot: Snapshot,
+    search: Search,
+    cx: &Context,
+    hand_over: impl FnOnce(&View, &Running) -> Result<(), store::Error> + Send + 'static,
+) -> Result<Vec<SearchResult>, Error> {
     let (stop, _guard) = Stop::new();
-    let (store, span) = (services.store.clone(), cx.span().clone());
-    services
-        .blocking(move || {
-            let running = Running::new(search, stop, span)?;
-            let file = store.view(&snapshot).open(&path).map_err(store::Error::from)?;
-            let looked = running.look(&mut [Ok((name.into_bytes(), file))].into_iter());
-            running.finish(looked)
-        })
-        .await
+    let running = Running::new(search, stop, cx.span().clone())?;
+    let look = move |view: &View| {
+        let searched = hand_over(view, &running);
+        running.finish(searched)
+    };
+    cx.get::<Services>()?.look(snapshot, look).await
 }
 
 /// A search that runs.
 struct Running {
     search: Search,
     matcher: RegexMatcher,
+    limit: Option<usize>,
     kept: Kept,
     stop: Stop,
     span: Span,
@@ -85,11 +88,12 @@ struct Worker {
 
 impl Running {
     fn new(search: Search, stop: Stop, span: Span) -> Result<Self, Error> {
-        let (matcher, kept) = (search.pattern.matcher()?, Kept::new(search.limit));
+        let (matcher, limit) = (search.pattern.matcher()?, search.most()?);
         Ok(Self {
             search,
             matcher,
-            kept,
+            limit,
+            kept: Kept::new(limit),
             stop,
             span,
             idle: Mutex::default(),
@@ -198,7 +202,7 @@ impl Sink for &mut Lines<'_> {
             return Ok(false);
         }
         self.found.push(line);
-        Ok(self.running.search.limit.is_none_or(|limit| self.found.len() < limit))
+        Ok(self.running.limit.is_none_or(|limit| self.found.len() < limit))
     }
 }
 
