@@ -76,6 +76,18 @@ func read(path string) string {
 	return string(must(os.ReadFile(path)))
 }
 
+// webServer is one of this machine that has one page, at `/page.txt`.
+func webServer(use func(address string)) {
+	server := httptest.NewServer(http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
+		if request.URL.Path != "/page.txt" {
+			reply.WriteHeader(http.StatusNotFound)
+		}
+		fmt.Fprint(reply, "from the web")
+	}))
+	defer server.Close()
+	use(server.URL)
+}
+
 type testCase struct {
 	name string
 	run  func()
@@ -323,29 +335,23 @@ var cases = []testCase{
 		equal(must(container.WithExec([]string{"echo", "same"}).Stdout(ctx)), "same\n")
 	}},
 	{"image in a file", func() {
-		tarball := debian().WithLabel("a", "b").AsTarball()
-		holds(must(tarball.Size(ctx)) > 1<<20, "too small")
-		equal(must(dag.Container().Import(tarball).Label(ctx, "a")), "b")
+		tarball := dag.Container().WithNewFile("/packed", "text").WithLabel("a", "b").AsTarball()
+		holds(must(tarball.Size(ctx)) > 1<<10, "too small")
+		imported := dag.Container().Import(tarball)
+		equal(must(imported.Label(ctx, "a")), "b")
+		equal(must(imported.File("/packed").Contents(ctx)), "text")
 	}},
 	{"file of a web server", func() {
-		server := httptest.NewServer(http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
-			if request.URL.Path != "/page.txt" {
-				reply.WriteHeader(http.StatusNotFound)
-			}
-			fmt.Fprint(reply, "from the web")
-		}))
-		defer server.Close()
-		file := dag.HTTP(server.URL + "/page.txt")
-		equal(must(file.Contents(ctx)), "from the web")
-		equal(must(file.Name(ctx)), "page.txt")
-		_, err := dag.HTTP(server.URL + "/nothing").Contents(ctx)
-		holds(err != nil && strings.Contains(err.Error(), "status 404"), err)
+		webServer(func(address string) {
+			file := dag.HTTP(address + "/page.txt")
+			equal(must(file.Contents(ctx)), "from the web")
+			equal(must(file.Name(ctx)), "page.txt")
+			said := refused(dag.HTTP(address + "/nothing").Contents(ctx))
+			holds(strings.Contains(said, "status 404"), said)
+		})
 	}},
 	{"service of a container", func() {
-		program := "use IO::Socket::INET; $s = IO::Socket::INET->new(LocalPort => 8000, Listen => 5, ReuseAddr => 1) or die;" +
-			"while ($c = $s->accept) { print $c qq(served\\n); close $c }"
-		options := dagger.ContainerAsServiceOpts{Args: []string{"perl", "-e", program}}
-		service := debian().WithExposedPort(8000).AsService(options)
+		service := server()
 		endpoint := must(service.Endpoint(ctx, dagger.ServiceEndpointOpts{Port: 8000}))
 		equal(endpoint, must(service.Hostname(ctx))+":8000")
 		client := debian().WithServiceBinding("web", service)

@@ -1,9 +1,17 @@
 //! Cases for the published Rust library. `tests/clients/README.md` says how they are run.
 
+#[cfg(feature = "newest")]
+mod newer;
+mod outside;
+
+#[cfg(feature = "newest")]
+use newer::*;
+use outside::*;
+
 use dagger_sdk::errors::DaggerError;
 use dagger_sdk::{
-    CacheSharingMode, Container, ContainerAsServiceOptsBuilder, ContainerWithEnvVariableOpts,
-    ContainerWithExecOpts, ContainerWithExecOptsBuilder, ContainerWithExposedPortOptsBuilder,
+    CacheSharingMode, Container, ContainerWithEnvVariableOpts, ContainerWithExecOpts,
+    ContainerWithExecOptsBuilder, ContainerWithExposedPortOptsBuilder,
     ContainerWithMountedCacheOptsBuilder, DaggerConn, DirectoryWithDirectoryOptsBuilder,
     DirectoryWithNewFileOpts, HostDirectoryOptsBuilder, NetworkProtocol, Platform,
     QueryContainerOpts, ReturnType, ServiceEndpointOptsBuilder,
@@ -91,27 +99,6 @@ async fn failing_command_is_an_error(dag: DaggerConn) -> Outcome {
     Ok(())
 }
 
-#[cfg(feature = "newest")]
-async fn failing_command_is_an_exec_error(dag: DaggerConn) -> Outcome {
-    use dagger_sdk::core::gql_client::GraphQlExtension;
-    use dagger_sdk::core::graphql_client::GraphQLError;
-    let script = "echo some $1output; echo some talk >&2; exit 42";
-    let Err(DaggerError::Query(GraphQLError::DomainError { fields, .. })) =
-        shell(&dag, script).stdout().await
-    else {
-        eyre::bail!("not an error of the engine");
-    };
-    let Some(GraphQlExtension::ExecError { cmd, exit_code, stdout, stderr }) =
-        fields.into_iter().next().and_then(|error| error.extensions)
-    else {
-        eyre::bail!("not an exec error");
-    };
-    equal(cmd, ["sh", "-c", script])?;
-    equal(exit_code, 42)?;
-    equal(stdout, "some output")?;
-    equal(stderr, "some talk")
-}
-
 async fn missing_program_is_an_error(dag: DaggerConn) -> Outcome {
     let message = failure(debian(&dag).with_exec(vec!["no-such-program"]).stdout().await)?;
     eyre::ensure!(message.contains("exit code: 1"), message);
@@ -137,18 +124,6 @@ async fn environment_variables(dag: DaggerConn) -> Outcome {
     let container = container.with_env_variable_opts("TWO", "$ONE", expand);
     equal(container.env_variable("TWO").await?, "1")?;
     equal(container.with_exec(vec!["sh", "-c", "echo $ONE-$TWO"]).stdout().await?, "1-1\n")
-}
-
-#[cfg(feature = "newest")]
-async fn list_of_objects(dag: DaggerConn) -> Outcome {
-    let container = dag.container().with_env_variable("A", "1").with_env_variable("B", "2");
-    let mut found = vec![];
-    for variable in container.env_variables().await? {
-        found.push((variable.name().await?, variable.value().await?));
-    }
-    let expected =
-        [("A", "1"), ("B", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-    equal(found, expected)
 }
 
 async fn labels(dag: DaggerConn) -> Outcome {
@@ -320,15 +295,6 @@ async fn input_and_redirected_output(dag: DaggerConn) -> Outcome {
     equal(container.file("/out").contents().await?, "typed")
 }
 
-#[cfg(feature = "newest")]
-async fn ports_and_enums(dag: DaggerConn) -> Outcome {
-    let ports = exposing(&dag)?.exposed_ports().await?;
-    equal(ports.len(), 2)?;
-    equal(ports[0].port().await?, 80)?;
-    equal(ports[0].description().await?, "web")?;
-    equal(ports[1].protocol().await?, NetworkProtocol::Udp)
-}
-
 async fn ports_in_arguments(dag: DaggerConn) -> Outcome {
     eyre::ensure!(!exposing(&dag)?.id().await?.0.is_empty());
     Ok(())
@@ -374,9 +340,12 @@ async fn root_file_system(dag: DaggerConn) -> Outcome {
 }
 
 async fn image_in_a_file(dag: DaggerConn) -> Outcome {
-    let tarball = debian(&dag).with_label("a", "b").as_tarball();
-    eyre::ensure!(tarball.size().await? > 1 << 20, "too small");
-    equal(dag.container().import(tarball).label("a").await?, "b")
+    let packed = dag.container().with_new_file("/packed", "text").with_label("a", "b");
+    let tarball = packed.as_tarball();
+    eyre::ensure!(tarball.size().await? > 1 << 10, "too small");
+    let imported = dag.container().import(tarball);
+    equal(imported.label("a").await?, "b")?;
+    equal(imported.file("/packed").contents().await?, "text")
 }
 
 /// The address of a web server of this machine that has one page.
@@ -407,11 +376,7 @@ async fn file_of_a_web_server(dag: DaggerConn) -> Outcome {
 }
 
 async fn service_of_a_container(dag: DaggerConn) -> Outcome {
-    let program = "use IO::Socket::INET; $s = IO::Socket::INET->new(LocalPort => 8000, Listen => 5, \
-                   ReuseAddr => 1) or die; while ($c = $s->accept) { print $c qq(served\\n); close $c }";
-    let args = vec!["perl", "-e", program];
-    let command = ContainerAsServiceOptsBuilder::default().args(args).build()?;
-    let service = debian(&dag).with_exposed_port(8000).as_service_opts(command);
+    let service = server(&dag)?;
     let port = ServiceEndpointOptsBuilder::default().port(8000isize).build()?;
     let endpoint = service.endpoint_opts(port).await?;
     equal(endpoint, format!("{}:8000", service.hostname().await?))?;
@@ -450,14 +415,6 @@ async fn combined_configuration(dag: DaggerConn) -> Outcome {
     equal(again.workdir().await?, "/srv")
 }
 
-#[cfg(feature = "newest")]
-async fn what_is_in_a_directory(dag: DaggerConn) -> Outcome {
-    let directory = dag.directory().with_new_file("sub/file", "text");
-    eyre::ensure!(directory.exists("sub/file").await?, "it is there");
-    eyre::ensure!(!directory.exists("nothing").await?, "it is not there");
-    Ok(())
-}
-
 /// Runs cases by name and counts those that fail.
 macro_rules! run {
     ($dag:expr, $failures:expr, $($case:ident),* $(,)?) => {
@@ -488,10 +445,51 @@ async fn all(dag: DaggerConn) -> Outcome {
     run!(dag, FAILURES, root_file_system, image_in_a_file, file_of_a_web_server);
     run!(dag, FAILURES, service_of_a_container, equal_trees_have_equal_digests, names_by_pattern);
     run!(dag, FAILURES, changed_name, combined_configuration);
+    run!(
+        dag,
+        FAILURES,
+        repository_at_an_address,
+        repository_in_a_directory,
+        image_of_a_dockerfile,
+        dockerfile_that_fails,
+        difference_of_directories,
+        session_inside_a_container,
+        socket_of_the_host,
+        service_of_the_host,
+        tunnel_to_a_service,
+        service_that_is_started_and_stopped,
+        service_that_cannot_start,
+        file_of_a_service,
+        secrets_of_the_host,
+        image_in_a_registry,
+        image_in_a_file_of_the_host,
+        what_was_set_is_taken_away,
+        owners_and_expanded_paths,
+        cache_of_the_engine
+    );
     #[cfg(feature = "newest")]
-    run!(dag, FAILURES, failing_command_is_an_exec_error, list_of_objects, ports_and_enums);
-    #[cfg(feature = "newest")]
-    run!(dag, FAILURES, what_is_in_a_directory);
+    run!(
+        dag,
+        FAILURES,
+        failing_command_is_an_exec_error,
+        list_of_objects,
+        ports_and_enums,
+        what_is_in_a_directory,
+        both_streams_together,
+        search_in_files,
+        variables_of_a_file,
+        json_values,
+        changes_between_directories,
+        patches,
+        merged_changes,
+        changes_written_to_the_host,
+        history_of_a_repository,
+        addresses,
+        errors_as_values,
+        health_check,
+        edited_files,
+        checked_file_of_a_web_server
+    );
     Ok(())
 }
 

@@ -1,10 +1,7 @@
 // Cases for the published TypeScript library. `tests/clients/README.md` says how they are run.
 
 import { deepStrictEqual as equal, ok } from "node:assert/strict"
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
+import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import {
   CacheSharingMode,
@@ -16,36 +13,11 @@ import {
   dag,
 } from "@dagger.io/dagger"
 import type { Container, ContainerID, Platform } from "@dagger.io/dagger"
+import { debian, plain, rejects, shell, webServer, withFolder } from "./frame.ts"
+import type { Cases } from "./frame.ts"
+import { outside, server } from "./outside.ts"
 
-const IMAGE = "deb://bookworm"
-
-const debian = () => dag.container().from(IMAGE)
-const shell = (script: string) => debian().withExec(["sh", "-c", script])
-const plain = (names: string[]) => names.map((name) => name.replace(/\/$/, ""))
-
-/** The error of this class that a promise must end with. */
-async function rejects<E extends Error>(kind: abstract new (...args: never[]) => E, promise: Promise<unknown>): Promise<E> {
-  let value: unknown
-  try {
-    value = await promise
-  } catch (error) {
-    ok(error instanceof kind, `not a ${kind.name} but ${String(error)}`)
-    return error
-  }
-  throw new Error(`no ${kind.name} but ${String(value)}`)
-}
-
-/** Gives a function a folder of the host, which is gone afterwards. */
-async function withFolder(use: (folder: string) => Promise<void>) {
-  const folder = await mkdtemp(join(tmpdir(), "cases-"))
-  try {
-    await use(folder)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-}
-
-const cases: Record<string, () => Promise<void>> = {
+const cases: Cases = {
   async versionIsText() {
     ok(await dag.version())
   },
@@ -290,33 +262,24 @@ const cases: Record<string, () => Promise<void>> = {
   },
 
   async imageInAFile() {
-    const tarball = debian().withLabel("a", "b").asTarball()
-    ok((await tarball.size()) > 1 << 20)
-    equal(await dag.container().import_(tarball).label("a"), "b")
+    const tarball = dag.container().withNewFile("/packed", "text").withLabel("a", "b").asTarball()
+    ok((await tarball.size()) > 1 << 10)
+    const imported = dag.container().import_(tarball)
+    equal(await imported.label("a"), "b")
+    equal(await imported.file("/packed").contents(), "text")
   },
 
   async fileOfAWebServer() {
-    const server = createServer((request, reply) => {
-      if (request.url !== "/page.txt") reply.statusCode = 404
-      reply.end("from the web")
-    })
-    await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready))
-    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    try {
+    await webServer(async (address) => {
       equal(await dag.http(`${address}/page.txt`).contents(), "from the web")
       equal(await dag.http(`${address}/page.txt`).name(), "page.txt")
       const error = await rejects(GraphQLRequestError, dag.http(`${address}/nothing`).contents())
       ok(error.message.includes("status 404"), error.message)
-    } finally {
-      server.close()
-    }
+    })
   },
 
   async serviceOfAContainer() {
-    const program =
-      "use IO::Socket::INET; $s = IO::Socket::INET->new(LocalPort => 8000, Listen => 5, ReuseAddr => 1) or die;" +
-      "while ($c = $s->accept) { print $c qq(served\\n); close $c }"
-    const service = debian().withExposedPort(8000).asService({ args: ["perl", "-e", program] })
+    const service = server()
     equal(await service.endpoint({ port: 8000 }), `${await service.hostname()}:8000`)
     const client = debian().withServiceBinding("web", service)
     equal(await client.withExec(["bash", "-c", "cat < /dev/tcp/web/8000"]).stdout(), "served\n")
@@ -341,28 +304,8 @@ const cases: Record<string, () => Promise<void>> = {
   },
 }
 
-/** Cases about what only newer versions of the library have. */
-const newest: Record<string, () => Promise<void>> = {
-  async whatIsInADirectory() {
-    const directory = dag.directory().withNewFile("sub/file", "text")
-    equal(await directory.exists("sub/file"), true)
-    equal(await directory.exists("nothing"), false)
-    equal(await directory.stat("sub/file").size(), 4)
-  },
-
-  async searchInFiles() {
-    const directory = dag.directory().withNewFile("a", "one\ntwo\n").withNewFile("b", "three\n")
-    const found = await directory.search({ pattern: "^t" })
-    equal(await Promise.all(found.map((match) => match.filePath())), ["a", "b"])
-    equal(await Promise.all(found.map((match) => match.lineNumber())), [2, 1])
-  },
-
-  async variablesOfAFile() {
-    const variables = dag.envFile().withVariable("A", "1").withVariable("B", "$A-2")
-    equal(await variables.get("B"), "1-2")
-  },
-}
-if ("search" in dag.directory()) Object.assign(cases, newest)
+Object.assign(cases, outside)
+if ("search" in dag.directory()) Object.assign(cases, (await import("./newer.ts")).newer)
 
 let failures = 0
 await connection(

@@ -85,7 +85,8 @@ impl Clients {
             )?;
             self.script("python", "schema", &[&python, &sources.join("schema.py")])?;
         }
-        self.script("python", version, &[&python, &sources.join("cases.py")])
+        // Nothing that Python compiles is left between the sources.
+        self.script("python", version, &[&python, Path::new("-B"), &sources.join("cases.py")])
     }
 
     fn typescript(&self, version: &str) -> Result<()> {
@@ -108,6 +109,9 @@ impl Clients {
         let _ = fs::remove_file(&modules);
         symlink(folder.join("node_modules"), &modules)?;
         fs::copy(&names, own.join("package.json"))?;
+        for part in ["frame.ts", "outside.ts", "newer.ts"] {
+            fs::write(own.join(part), self.read(&format!("typescript/{part}"))?)?;
+        }
         self.typescript_program(version, version, &self.read("typescript/cases.ts")?)?;
         if version == USUAL[0] {
             self.typescript_program(version, "schema", &self.read("typescript/schema.ts")?)?;
@@ -126,7 +130,10 @@ impl Clients {
     }
 
     fn go(&self, version: &str) -> Result<()> {
-        let mut programs = vec![("main.go", self.read("go/main.go")?)];
+        let mut programs = vec![
+            ("main.go", self.read("go/main.go")?),
+            ("outside.go", self.read("go/outside.go")?),
+        ];
         if version == USUAL[0] {
             programs.push(("newest.go", self.read("go/newest/cases.go")?));
         }
