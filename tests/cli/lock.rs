@@ -1,5 +1,6 @@
 //! `--lock`: what look-ups came to, in `ci-tool.lock`.
 
+use crate::nested::script_in_container;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use testkit::registry::Registry;
@@ -168,23 +169,8 @@ fn what_is_looked_up_inside_a_command_is_recorded_outside() {
         http://127.0.0.1:$CITOOL_SESSION_PORT/query"#,
         world.address()
     );
-    std::fs::write(world.state.workdir().join("script"), script).unwrap();
-    let rootfs = format!("--directory={}", testkit::busybox().display());
-    let words = [
-        "--lock=pinned",
-        "core",
-        "container",
-        "with-rootfs",
-        &rootfs,
-        "with-file",
-        "--path=/script",
-        "--source=script",
-        "with-exec",
-        "--args=sh,/script",
-        "--experimental-privileged-nesting",
-        "stdout",
-    ];
-    let said = world.state.cli(words).run();
+    let words = script_in_container(&world.state, &script);
+    let said = world.state.cli(["--lock=pinned"]).args(words).run();
     assert!(said.ok().contains(&world.address()), "{said:#?}");
     assert_eq!(world.lines()[1][2][0], world.address());
 }

@@ -162,15 +162,11 @@ fn it_is_cached_like_any_command_and_apart_from_one_without_a_session() {
     assert_ne!(session.container(&plain), first);
 }
 
-#[test]
-fn an_interrupt_ends_what_was_started_inside() {
-    let state = State::new();
-    let number = 1_000_000 + Random::new("sleeper").below(1 << 30);
-    let rootfs = format!("--directory={}", busybox().display());
-    let inner = in_container(&format!(r#"[\"sleep\", \"{number}\"]"#));
-    let script = format!("{ASK}{ROOT}ask \"{inner}\"");
+/// The words that run a script in a container, which has a session of its own there.
+pub(crate) fn script_in_container(state: &State, script: &str) -> Vec<String> {
     std::fs::write(state.workdir().join("script"), script).unwrap();
-    let chain = [
+    let rootfs = format!("--directory={}", busybox().display());
+    let words = [
         "core",
         "container",
         "with-rootfs",
@@ -183,7 +179,16 @@ fn an_interrupt_ends_what_was_started_inside() {
         "--experimental-privileged-nesting",
         "stdout",
     ];
-    let running = state.cli(chain).spawn();
+    words.map(str::to_owned).into()
+}
+
+#[test]
+fn an_interrupt_ends_what_was_started_inside() {
+    let state = State::new();
+    let number = 1_000_000 + Random::new("sleeper").below(1 << 30);
+    let inner = in_container(&format!(r#"[\"sleep\", \"{number}\"]"#));
+    let script = format!("{ASK}{ROOT}ask \"{inner}\"");
+    let running = state.cli(script_in_container(&state, &script)).spawn();
     let name = format!("sleep {number}");
     assert!(wait_until(state.remaining(), || !named(&name).is_empty()), "{}", state.log());
     let processes = named(&name);
@@ -197,26 +202,10 @@ fn an_interrupt_ends_what_was_started_inside() {
 #[test]
 fn progress_of_what_is_inside_shows_under_the_command() {
     let state = State::new();
-    let rootfs = format!("--directory={}", busybox().display());
     let script = format!(
         "{ASK}\nask '{{ directory {{ withNewFile(path: \"a\", contents: \"b\") {{ entries }} }} }}'"
     );
-    std::fs::write(state.workdir().join("script"), script).unwrap();
-    let chain = [
-        "--progress=plain",
-        "core",
-        "container",
-        "with-rootfs",
-        &rootfs,
-        "with-file",
-        "--path=/script",
-        "--source=script",
-        "with-exec",
-        "--args=sh,/script",
-        "--experimental-privileged-nesting",
-        "stdout",
-    ];
-    let output = state.cli(chain).run();
+    let output = state.cli(["--progress=plain"]).args(script_in_container(&state, &script)).run();
     assert!(output.ok().contains(r#"["a"]"#), "{output:#?}");
     assert!(output.stderr.contains("directory.entries"), "{}", output.stderr);
 }

@@ -8,7 +8,7 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
     fsconfig_set_string, fsmount, fsopen,
 };
-use sandbox::{Limits, Network, Root, Sandbox, Settings, Spec, Stdin, User, Zygote};
+use sandbox::{Limits, Network, Root, Sandbox, Settings, Spec, Zygote};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -86,26 +86,8 @@ fn overlay(lower: &Path, upper: &Path) -> Mount {
 }
 
 fn spec(root: Mount) -> Spec {
-    Spec {
-        root: Root::Mount(root),
-        mounts: Vec::new(),
-        args: vec!["true".to_owned()],
-        env: vec![("PATH".to_owned(), "/bin".to_owned())],
-        workdir: "/".to_owned(),
-        user: User::default(),
-        init: true,
-        all_capabilities: false,
-        network: None,
-        stdin: Stdin::Empty,
-        redirect_stdout: None,
-        redirect_stderr: None,
-        filter: None,
-        terminal: None,
-        endpoint: None,
-        company: None,
-        lead: None,
-        keep: Box::new(()),
-    }
+    let env = vec![("PATH".to_owned(), "/bin".to_owned())];
+    Spec { env, ..Spec::new(Root::Mount(root), vec!["true".to_owned()]) }
 }
 
 fn report(name: &str, mut times: Vec<Duration>) {

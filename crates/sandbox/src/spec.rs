@@ -122,6 +122,33 @@ pub struct Spec {
     pub keep: Box<dyn Any + Send>,
 }
 
+impl Spec {
+    /// A command in a root as most run: as root, with an init and the network of every run, from `/`, with nothing to
+    /// read, an empty environment and nothing mounted.
+    pub fn new(root: Root, args: Vec<String>) -> Self {
+        Self {
+            root,
+            mounts: Vec::new(),
+            args,
+            env: Vec::new(),
+            workdir: "/".to_owned(),
+            user: User::default(),
+            init: true,
+            all_capabilities: false,
+            network: None,
+            stdin: Stdin::Empty,
+            redirect_stdout: None,
+            redirect_stderr: None,
+            filter: None,
+            terminal: None,
+            endpoint: None,
+            company: None,
+            lead: None,
+            keep: Box::new(()),
+        }
+    }
+}
+
 /// What a command sees as its root.
 pub enum Root {
     /// A file system that is not attached anywhere.

@@ -17,7 +17,7 @@ use crate::services::Services;
 use graph::{Context, Span};
 use protocol::{Digest, Error, ExecFailure};
 use redact::Known;
-use sandbox::{Begun, Exit, Lead, Process, Root, Sandbox, Spec, Stdin, User, Wish};
+use sandbox::{Begun, Exit, Lead, Process, Root, Sandbox, Spec, User, Wish};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{oneshot, watch};
@@ -215,24 +215,10 @@ impl Beside {
 
     fn spec(&self, process: &Process, args: Vec<String>) -> Spec {
         Spec {
-            root: Root::Of(process.clone()),
-            mounts: vec![],
-            args,
             env: self.env.clone(),
             workdir: self.workdir.clone(),
             user: self.user.clone(),
-            init: true,
-            all_capabilities: false,
-            network: None,
-            stdin: Stdin::Empty,
-            redirect_stdout: None,
-            redirect_stderr: None,
-            filter: None,
-            terminal: None,
-            endpoint: None,
-            company: None,
-            lead: None,
-            keep: Box::new(()),
+            ..Spec::new(Root::Of(process.clone()), args)
         }
     }
 }

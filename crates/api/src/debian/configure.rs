@@ -3,7 +3,7 @@
 use super::Assembler;
 use super::error::Error;
 use super::report::{Report, Step};
-use sandbox::{MountPoint, Spec, Stdin, User};
+use sandbox::{MountPoint, Spec};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Scratch, Snapshot, Target, TargetKind};
 
@@ -31,26 +31,14 @@ impl Assembler {
         let root = scratch.mount_clone()?;
         let scratch = Arc::new(Mutex::new(Some(scratch)));
         let tail = Arc::new(Mutex::new(Tail::default()));
+        let args = vec!["/bin/sh".to_owned(), "-c".to_owned(), run.script];
         let spec = Spec {
-            root: sandbox::Root::Mount(root),
             mounts: run.mounts,
-            args: vec!["/bin/sh".to_owned(), "-c".to_owned(), run.script],
             env: environment(run.date),
-            workdir: "/".to_owned(),
-            user: User::default(),
-            init: true,
-            all_capabilities: false,
             // What an image is must not depend on what the network says.
             network: Some(sandbox::Network::None),
-            stdin: Stdin::Empty,
-            redirect_stdout: None,
-            redirect_stderr: None,
-            filter: None,
-            terminal: None,
-            endpoint: None,
-            company: None,
-            lead: None,
             keep: Box::new(scratch.clone()),
+            ..Spec::new(sandbox::Root::Mount(root), args)
         };
         let output = {
             let (tail, step) = (tail.clone(), step.clone());

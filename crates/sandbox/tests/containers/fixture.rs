@@ -3,7 +3,7 @@
 use sandbox::network::{Bridge, Guard};
 use sandbox::{
     Errands, Error, Exit, Limits, MountPoint, Network, Output, Root, Runtime, Sandbox, Settings,
-    Source, Spec, Stdin, Stream, User, Zygote,
+    Source, Spec, Stream, Zygote,
 };
 use std::collections::HashSet;
 use std::fs;
@@ -128,26 +128,9 @@ impl Fixture {
 
 /// A command in a root of one's own.
 pub(crate) fn spec_in(root: &Path, args: &[&str]) -> Spec {
-    Spec {
-        root: Root::Mount(Mount::bind(root).unwrap()),
-        mounts: Vec::new(),
-        args: args.iter().map(|argument| (*argument).to_owned()).collect(),
-        env: vec![("PATH".to_owned(), "/bin".to_owned())],
-        workdir: "/".to_owned(),
-        user: User::default(),
-        init: true,
-        all_capabilities: false,
-        network: None,
-        stdin: Stdin::Empty,
-        redirect_stdout: None,
-        redirect_stderr: None,
-        filter: None,
-        terminal: None,
-        endpoint: None,
-        company: None,
-        lead: None,
-        keep: Box::new(()),
-    }
+    let args = args.iter().map(|argument| (*argument).to_owned()).collect();
+    let env = vec![("PATH".to_owned(), "/bin".to_owned())];
+    Spec { env, ..Spec::new(Root::Mount(Mount::bind(root).unwrap()), args) }
 }
 
 /// What came of a run.
