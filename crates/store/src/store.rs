@@ -40,7 +40,7 @@ pub(crate) struct Inner {
     pub(crate) database: Arc<Database>,
     pub(crate) layers: Layers,
     pub(crate) file_digests: FileDigests,
-    pub(crate) plans: Plans,
+    pub(crate) plans: Arc<Plans>,
     pub(crate) spares: Spares,
 }
 
@@ -83,15 +83,16 @@ impl Store {
         let database = Arc::new(Database::open(state.path(), Arc::clone(state.durable()))?);
         let inspector = Inspector::new(Arc::clone(&state), Arc::clone(&database));
         let inspector = Arc::new(inspector);
+        let plans = Arc::new(Plans::default());
         Ok(Self(Arc::new(Inner {
-            space: Space::start(&state, &database, limits)?,
+            space: Space::start(&state, &database, &plans, limits)?,
             _keeper: Keeper::start(Arc::clone(&inspector))?,
             inspector,
             state,
             database,
             layers: Layers::default(),
             file_digests: FileDigests::default(),
-            plans: Plans::default(),
+            plans,
             spares: Spares::default(),
         })))
     }

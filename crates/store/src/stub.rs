@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A file beyond this size is nothing to lay another one over.
 const MOST_CONTENTS: u64 = 16 << 20;
-/// Plans are forgotten all at once beyond this many, so that memory stays bounded.
+/// Plans are forgotten all at once beyond this many, so that memory and disk stay bounded.
 const MOST_PLANS: usize = 1024;
 
 /// A mount point that an exec needs inside the root.
@@ -162,6 +162,12 @@ impl Plan {
 }
 
 impl Plans {
+    /// Lets go of all that is known; what an exec runs over stays until its end.
+    pub(crate) fn forget(&self) {
+        let known = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(known);
+    }
+
     fn insert(&self, key: Digest, plan: Plan) {
         let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= MOST_PLANS {

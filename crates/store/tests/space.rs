@@ -1,12 +1,15 @@
 //! What things take, what may stay, and what goes while others use it.
 
-use super::{new_store, read, tree_of};
+use super::{new_store, path_of, read, tree_of};
 use protocol::Digest;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store::{BlobId, Error, Limits, Needs, Owner, Remembered, Snapshot, Store};
+use store::{
+    BlobId, Error, Laid, Limits, Needs, Owner, Remembered, Snapshot, Store, Target, TargetKind,
+};
 
 /// Remembers a tree under a name.
 fn remember(store: &Store, name: &str, snapshot: &Snapshot) -> Digest {
@@ -274,6 +277,25 @@ fn writing_makes_room_by_collecting_and_says_when_there_is_none() {
     drop(held);
     remember(&store, "after", &tree_with(&store, "f", 500_000));
     assert!(labels(&store).contains(&"after".to_owned()));
+}
+
+#[test]
+fn what_was_laid_over_trees_before_makes_room_for_what_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { max_used: 3_000_000, target: 2_000_000, collect: true, ..Limits::NONE };
+    let store = Store::open_limited(folder.path(), |_| limits).unwrap();
+    let make = Arc::new(|_: Option<&[u8]>| Some(vec![7; 200_000]));
+    let kind = TargetKind::Laid(Laid { digest: Digest::of(b"laid"), make });
+    let targets = [Target { path: "/etc/certificates".into(), kind }];
+    for number in 0..40 {
+        let base = tree_with(&store, &format!("etc/{number}"), 10);
+        let scratch = store.begin(&base, &targets).unwrap();
+        drop(scratch);
+    }
+    let scratch = store.begin(&Snapshot::empty(), &targets).unwrap();
+    tree_with(&store, "large", 2_000_000);
+    let laid = path_of(scratch.mount()).join("etc/certificates");
+    assert_eq!(laid.metadata().unwrap().len(), 200_000, "what is in use stays");
 }
 
 #[test]

@@ -81,6 +81,9 @@ impl Shared {
             run.remove(order.iter().filter(|(turn, _)| *turn != Turn::Unneeded), may_stay);
         }
         let everything = limits.max_used == 0;
+        if everything {
+            self.plans.forget();
+        }
         run.forget(&rows, everything);
         run.collected
     }

@@ -28,6 +28,7 @@ pub use watch::RunWatch;
 use crate::database::Database;
 use crate::snapshot::LayerId;
 use crate::state::{self, StateDir};
+use crate::stub::Plans;
 use crate::volume::VolumeId;
 use crate::{Error, blob};
 use disk::Disk;
@@ -61,6 +62,7 @@ pub(crate) struct Space {
 pub(crate) struct Shared {
     state: Arc<StateDir>,
     database: Arc<Database>,
+    plans: Arc<Plans>,
     limits: Limits,
     ledger: Mutex<Ledger>,
     /// Held while one thing is measured.
@@ -97,12 +99,14 @@ impl Space {
     pub(crate) fn start(
         state: &Arc<StateDir>,
         database: &Arc<Database>,
+        plans: &Arc<Plans>,
         limits: impl FnOnce(u64) -> Limits,
     ) -> Result<Self, Error> {
         let limits = limits(Disk::of(state.path()).size);
         let shared = Arc::new(Shared {
             state: Arc::clone(state),
             database: Arc::clone(database),
+            plans: Arc::clone(plans),
             limits,
             ledger: Mutex::default(),
             measuring: Mutex::default(),

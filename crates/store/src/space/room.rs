@@ -108,6 +108,8 @@ impl Shared {
         }
         let released = self.state.pins().layers.released();
         let again = |(tried, then): (Instant, u64)| tried.elapsed() > FRUITLESS || released != then;
+        // What they keep is quickly made again.
+        self.plans.forget();
         self.state.trash().empty_now();
         if let Some(room) = self.room_now(bytes) {
             return Ok(room);
@@ -135,7 +137,8 @@ impl Shared {
     /// The limits of the store, tight enough for so many more bytes.
     fn pressing(&self, bytes: u64) -> Limits {
         let reserve = Limits::own_reserve(Disk::of(self.state.path()).size);
-        let max_used = self.limits.max_used.saturating_sub(bytes);
+        // What is being written takes room too, and cannot be collected.
+        let max_used = self.limits.max_used.saturating_sub(bytes + self.half_made());
         let min_free = self.limits.min_free.max(reserve.saturating_add(bytes));
         let target = self.limits.target.min(max_used);
         Limits { max_used, min_free, reserved: 0, target, ..self.limits }
