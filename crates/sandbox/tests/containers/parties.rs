@@ -129,20 +129,21 @@ async fn the_engine_reaches_a_service_and_listens_for_members(fixture: Arc<Fixtu
 }
 
 async fn a_command_in_the_background_ends_as_somebody_wishes(fixture: Arc<Fixture>) {
-    let polite = "trap 'exit 7' TERM; sleep 1000 & wait";
-    let start = |line: &'static str| {
-        let fixture = fixture.clone();
-        async move { Running::start(&fixture, None, line).await }
+    // How long each sleeps is what it is found by, and nobody else's.
+    let time = |number: u32| format!("{number}.{:07}", std::process::id());
+    let start = async |line: &str, time: String| {
+        let line = format!("{line} sleep {time}");
+        let running = Running::start(&fixture, None, &line).await;
+        eventually("it runs", || !processes_with(&format!("sleep\0{time}")).is_empty()).await;
+        running
     };
-    let running = start(polite).await;
-    eventually("it runs", || !processes_with("sleep\x001000").is_empty()).await;
+    let running =
+        start("trap 'exit 7' TERM; wait_for() { \"$@\" & wait; }; wait_for", time(2000)).await;
     assert_eq!(running.end(Wish::End).await, 7);
-    let running = start("trap '' TERM; exec sleep 2001").await;
-    eventually("it runs", || !processes_with("sleep\x002001").is_empty()).await;
+    let running = start("trap '' TERM; exec", time(2001)).await;
     running.wish.send_replace(Wish::End);
     assert_eq!(running.end(Wish::Kill).await, 137);
-    let running = start("trap '' TERM; exec sleep 2002").await;
-    eventually("it runs", || !processes_with("sleep\x002002").is_empty()).await;
+    let running = start("trap '' TERM; exec", time(2002)).await;
     assert_eq!(running.end(Wish::End).await, 137, "the grace is over at some time");
 }
 
