@@ -64,15 +64,3 @@ pub async fn log(
     let listed = range.ask(git, &words).success("cannot read a history").await?;
     Ok(text(listed).lines().map(str::to_owned).collect())
 }
-
-/// Paths in the index of a repository, which is the file `index` in it.
-pub async fn known_files(git: &Git, repository: &Path) -> Result<Vec<String>, Error> {
-    let index = repository.join("index");
-    if !index.exists() {
-        return Ok(vec![]);
-    }
-    let asked =
-        git.ask(&["ls-files", "-z", "--cached"]).on(repository).with("GIT_INDEX_FILE", &index);
-    let listed = text(asked.success("cannot read an index").await?);
-    Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
-}

@@ -17,6 +17,7 @@ mod refs;
 mod run;
 mod url;
 mod version;
+pub mod work_tree;
 
 pub use access::{Access, Agent, HttpAccess};
 pub use commit::{Commit, Person};

@@ -14,7 +14,7 @@ use crate::duplicate::Duplicator;
 use crate::metadata::{Kind, Timestamp};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
-use crate::view::{View, join};
+use crate::view::{Node, View, join};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, utimensat};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -46,7 +46,27 @@ impl Folder {
 
     /// Gives all regular files below a directory of a tree second names here, without copying bytes. Whoever reads
     /// them here must not change them. Links and devices are left out.
-    pub fn lend_tree(&mut self, (view, path): (&View, &str), to: &str) -> Result<(), Error> {
+    pub fn lend_tree(&mut self, from: (&View, &str), to: &str) -> Result<(), Error> {
+        self.lend(from, to, |node| matches!(node.metadata.kind, Kind::Directory | Kind::File))
+    }
+
+    /// The same for a work tree of version control: links too, and nothing that is called `name`.
+    pub fn lend_work_tree(
+        &mut self,
+        from: (&View, &str),
+        to: &str,
+        name: &str,
+    ) -> Result<(), Error> {
+        let tracked = |kind| matches!(kind, Kind::Directory | Kind::File | Kind::Symlink);
+        self.lend(from, to, |node| tracked(node.metadata.kind) && node.name() != name.as_bytes())
+    }
+
+    fn lend(
+        &mut self,
+        (view, path): (&View, &str),
+        to: &str,
+        wanted: impl Fn(&Node) -> bool,
+    ) -> Result<(), Error> {
         let top = view.tree.find_directory(path)?;
         let mut entries = Duplicator::new(&view.tree);
         let mut ahead = vec![(top, to.as_bytes().to_vec())];
@@ -56,9 +76,9 @@ impl Folder {
             for child in view.tree.children(&directory).map_err(unread)? {
                 let place = join(&place, child.name());
                 match child.metadata.kind {
+                    _ if !wanted(&child) => {}
                     Kind::Directory => ahead.push((child, place)),
-                    Kind::File => entries.link(&mut self.draft, &child, &place)?,
-                    _ => {}
+                    _ => entries.link(&mut self.draft, &child, &place)?,
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use testkit::git::{Guard, work};
 use testkit::{Session, State};
 
-fn as_git(session: &Session, folder: &Path, chain: &str) -> Value {
+pub(super) fn as_git(session: &Session, folder: &Path, chain: &str) -> Value {
     let id = json!(session.host_directory(folder));
     session.leaf(&format!("{{ node(id: {id}) {{ ... on Directory {{ asGit {{ {chain} }} }} }} }}"))
 }
@@ -66,7 +66,8 @@ fn a_hostile_repository_runs_and_reads_nothing() {
              git config core.sshCommand 'touch {0}'; git config core.alternateRefsCommand 'touch {0}'; \
              printf '#!/bin/sh\\ntouch {0}\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout; \
              rm -f {0}; cp -r ../r ../links; cd ../links; mv .git/objects ../objects; ln -s \"$PWD/../objects\" .git/objects; \
-             cp -r ../r ../borrows; echo /srv/objects > ../borrows/.git/objects/info/alternates",
+             cp -r ../r ../borrows; echo /srv/objects > ../borrows/.git/objects/info/alternates; \
+             echo two > ../r/f",
             sign.display()
         ),
     );
@@ -74,6 +75,8 @@ fn a_hostile_repository_runs_and_reads_nothing() {
     let files =
         as_git(&session, &folder.join("r"), "head { tree { file(path: \"f\") { contents } } }");
     assert_eq!(files, json!("one\n"));
+    let changed = as_git(&session, &folder.join("r"), "uncommitted { modifiedPaths }");
+    assert_eq!(changed, json!(["f"]));
     assert!(!sign.exists(), "nothing of the repository was run");
     assert!(as_git_error(&session, &folder.join("links")).contains("not a git repository"));
     assert!(as_git_error(&session, &folder.join("borrows")).contains("borrows objects"));

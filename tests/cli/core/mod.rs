@@ -15,6 +15,7 @@ mod git;
 mod git_access;
 mod git_ends;
 mod git_local;
+mod git_uncommitted;
 mod host;
 mod host_import;
 mod host_store;

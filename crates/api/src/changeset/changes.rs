@@ -3,7 +3,7 @@
 use super::Waiting;
 use crate::services::Services;
 use protocol::{DigestBuilder, Error};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use store::{Difference, Editor, Kind, Metadata, Snapshot, View};
 
@@ -140,6 +140,24 @@ impl Done {
             came: came.map(|change| change.path.clone()).collect(),
             gone: gone.map(|change| (change.path.clone(), is_directory(change))).collect(),
         }
+    }
+
+    /// Some files and links come, each with the directories above it; others go, and so do directories that nothing is
+    /// left in.
+    pub(crate) fn new(
+        came: Vec<Vec<u8>>,
+        gone: BTreeSet<Vec<u8>>,
+        mut folders: BTreeSet<Vec<u8>>,
+    ) -> Self {
+        let whole = folders.clone();
+        for path in gone.iter().chain(&whole) {
+            let mut above = parent(path);
+            while !above.is_empty() && folders.insert(above.to_vec()) {
+                above = parent(above);
+            }
+        }
+        let folders = folders.into_iter().map(|path| (path, true));
+        Self { came, gone: folders.chain(gone.into_iter().map(|path| (path, false))).collect() }
     }
 
     /// Feeds the identity of a tree to which this is done.

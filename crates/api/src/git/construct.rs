@@ -85,24 +85,21 @@ impl GitRepository {
         Ok(Self::of(Source::Remote(Arc::new(remote))))
     }
 
-    /// The repository at a path of the caller's machine.
+    /// The repository at a path of the caller's machine: its `.git`, or all of one that has none.
     pub(super) async fn on_host(
         path: &str,
         origin: Option<String>,
         cx: &Context,
     ) -> Result<Self, Error> {
-        let directory = on_host(path, cx).await?;
-        Ok(Self::of(Source::Local(Arc::new(Local::new(directory, origin)))))
-    }
-}
-
-/// The repository at a path of the caller's machine: its `.git`, or all of one that has none.
-async fn on_host(path: &str, cx: &Context) -> Result<Directory, Error> {
-    let inside = format!("{}/.git", path.trim_end_matches('/'));
-    match host::take_directory(&inside, cx).await {
-        Ok(directory) => Ok(directory),
-        Err(error) if error.kind == ErrorKind::User => host::take_directory(path, cx).await,
-        Err(error) => Err(error),
+        let inside = format!("{}/.git", path.trim_end_matches('/'));
+        let local = match host::take_directory(&inside, cx).await {
+            Ok(directory) => Local::inside(directory, origin, path),
+            Err(error) if error.kind == ErrorKind::User => {
+                Local::new(host::take_directory(path, cx).await?, origin)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self::of(Source::Local(Arc::new(local))))
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Local {
     directory: Directory,
     /// The url that it stands for, where the caller named it by one.
     origin: Option<String>,
+    /// Where the work tree is on the caller's machine, where the directory has none.
+    around: Option<String>,
     open: OnceCell<Arc<LocalOpen>>,
 }
 
@@ -47,7 +49,20 @@ pub(super) struct Place {
 
 impl Local {
     pub(super) fn new(directory: Directory, origin: Option<String>) -> Self {
-        Self { directory, origin, open: OnceCell::new() }
+        Self { directory, origin, around: None, open: OnceCell::new() }
+    }
+
+    /// A repository without its work tree, which is on the caller's machine.
+    pub(super) fn inside(directory: Directory, origin: Option<String>, around: &str) -> Self {
+        Self { around: Some(around.to_owned()), ..Self::new(directory, origin) }
+    }
+
+    pub(super) fn around(&self) -> Option<&str> {
+        self.around.as_deref()
+    }
+
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
     }
 
     pub(super) fn origin(&self) -> Option<&str> {
@@ -87,6 +102,13 @@ impl Local {
         }
         let directory = Directory::below(self.directory.tree().clone(), &path);
         Ok(Some(Self::new(directory, self.origin.clone())))
+    }
+}
+
+impl Place {
+    /// Whether the directory at a path is the repository itself, without a work tree.
+    pub(super) fn is_bare(&self, path: &str) -> bool {
+        self.own == path
     }
 }
 
@@ -155,6 +177,12 @@ fn lend(view: &View, place: &Place, mut folder: Folder) -> Result<Folder, Error>
     }
     for name in ["packed-refs", "shallow"] {
         folder.lend_file((view, &common(name)), name)?;
+    }
+    // What is staged, and what is ignored: for who looks at the work tree.
+    folder.lend_file((view, &common("info/exclude")), git::work_tree::EXCLUDES)?;
+    let own = view.read_dir(&place.own).unwrap_or_default().into_iter().map(|entry| entry.name);
+    for name in own.filter(|name| name == "index" || name.starts_with("sharedindex.")) {
+        folder.lend_file((view, &paths::join(&place.own, &name)), &name)?;
     }
     std::fs::create_dir_all(folder.path().join("refs"))
         .map_err(|error| Error::environment(format!("cannot make a repository: {error}")))?;

@@ -19,6 +19,7 @@ mod service;
 mod source;
 mod submodules;
 mod tree;
+mod uncommitted;
 
 use address::{GitAddress, is_remote};
 pub use service::Service;
@@ -96,6 +97,7 @@ pub(crate) fn install(builder: &mut Builder) {
     history::install(builder);
     named::install(builder);
     tree::install(builder);
+    uncommitted::install(builder);
 }
 
 /// An error of git, as users see it.
