@@ -177,21 +177,15 @@ fn merges_agree_with_gits() {
             );
             assert!(git(&repository, &["rm", "-r", "-q", "."]).status.success());
             copy(&tree.join("."), &repository);
-            git(&repository, &["add", "-A"]);
-            git(&repository, &["commit", "-q", "--allow-empty", "-m", side]);
+            for words in [&["add", "-A"][..], &["commit", "-q", "--allow-empty", "-m", side]] {
+                assert!(git(&repository, words).status.success(), "round {round}: {words:?}");
+            }
             ids.insert(side, Value::from(session.host_directory(&tree)).to_string());
         }
-        let words = [
-            "-c",
-            "merge.renames=false",
-            "-c",
-            "diff.algorithm=histogram",
-            "merge-tree",
-            "--write-tree",
-            "ours",
-            "theirs",
-        ];
-        let said = git(&repository, &words);
+        assert!(git(&repository, &["checkout", "-q", "-f", "ours"]).status.success());
+        // A changeset knows no renames, and git's newer strategy looks for them whatever it is told.
+        let words = ["-s", "recursive", "-X", "no-renames", "-X", "diff-algorithm=histogram"];
+        let said = git(&repository, &[&["merge", "-m", "x"][..], &words, &["theirs"]].concat());
         let base_id = Value::from(session.host_directory(&base)).to_string();
         let ours = changes(&session, &base_id, &ids["ours"]);
         let theirs = changes(&session, &base_id, &ids["theirs"]);
@@ -210,8 +204,8 @@ fn merges_agree_with_gits() {
         export(&session, &merged, "after", &out);
         let expected = folder.join("expected");
         fs::create_dir(&expected).unwrap();
-        let archive = format!("git archive {} | tar -x -C ../expected", listing.trim());
-        let unpacked = Command::new("sh").args(["-c", &archive]).current_dir(&repository).status();
+        let archive = "git archive HEAD | tar -x -C ../expected";
+        let unpacked = Command::new("sh").args(["-c", archive]).current_dir(&repository).status();
         assert!(unpacked.unwrap().success());
         assert_eq!(look(&out), look(&expected), "round {round}");
     }

@@ -249,3 +249,20 @@ fn changes_of_different_directories_go_together() {
     assert_eq!(of_changes(&session, &both, "modifiedPaths"), json!(["ours", "theirs"]));
     assert_eq!(of_changes(&session, &both, "removedPaths"), json!(["common"]));
 }
+
+#[test]
+fn what_one_made_executable_and_the_other_wrote_anew_is_both() {
+    let state = State::new();
+    let session = Session::start(&state);
+    for (old, new) in [("old\n", "new\n"), ("\0old", "\0new"), ("old\n", "\0new")] {
+        let base = made(&session, None, &[File("p", old)]);
+        let one = changes(&session, &base, &made(&session, Some(&base), &[Program("p", old)]));
+        let other = changes(&session, &base, &made(&session, Some(&base), &[File("p", new)]));
+        let expected = made(&session, None, &[Program("p", new)]);
+        for (ours, theirs) in [(&one, &other), (&other, &one)] {
+            let both = after(&session, &merged(&session, ours, theirs, ""));
+            let left = changes(&session, &expected, &both);
+            assert_eq!(of_changes(&session, &left, "isEmpty"), json!(true), "{old:?} {new:?}");
+        }
+    }
+}

@@ -50,10 +50,13 @@ impl Entry {
         self.metadata.is_some_and(|metadata| metadata.is_directory())
     }
 
+    pub(super) fn is_file(&self) -> bool {
+        self.metadata.is_some_and(|metadata| metadata.is_file())
+    }
+
     /// Whether this is a file with lines.
     pub(super) fn is_text(&self) -> bool {
-        self.metadata.is_some_and(|metadata| metadata.is_file())
-            && !patch::is_binary(&self.contents)
+        self.is_file() && !patch::is_binary(&self.contents)
     }
 
     pub(super) fn is_executable(&self) -> bool {

@@ -174,8 +174,15 @@ impl Merging<'_> {
         if (ours.is(&base) || was_directory && ours.is_missing()) && !blocked && !left(&ours) {
             return self.take_theirs(change);
         }
-        if !blocked && ours.is_text() && theirs.is_text() && (base.is_text() || base.is_missing()) {
-            return self.texts(change, &base, &ours, &theirs);
+        let texts =
+            || ours.is_text() && theirs.is_text() && (base.is_text() || base.is_missing());
+        // One made it executable and the other wrote to it: whatever it holds, that is no conflict.
+        let apart = || {
+            let files = [&base, &ours, &theirs].iter().all(|entry| entry.is_file());
+            files && (base.contents == ours.contents || base.contents == theirs.contents)
+        };
+        if !blocked && (texts() || apart()) {
+            return self.files(change, &base, &ours, &theirs);
         }
         if blocked && self.policy == Policy::LeaveConflictMarkers {
             self.conflicts.insert(path.to_vec());
@@ -184,14 +191,18 @@ impl Merging<'_> {
         self.conflict(change, &ours, &theirs)
     }
 
-    fn texts(
+    fn files(
         &mut self,
         change: &Change,
         base: &Entry,
         ours: &Entry,
         theirs: &Entry,
     ) -> Result<(), Error> {
-        let merged = patch::merge(&base.contents, &ours.contents, &theirs.contents, &LABELS);
+        let merged = match (ours.contents == base.contents, theirs.contents == base.contents) {
+            (true, _) => Merged::Clean(theirs.contents.clone()),
+            (_, true) => Merged::Clean(ours.contents.clone()),
+            _ => patch::merge(&base.contents, &ours.contents, &theirs.contents, &LABELS),
+        };
         let contents = match merged {
             Merged::Clean(contents) => contents,
             Merged::Conflicts(contents) if self.policy == Policy::LeaveConflictMarkers => contents,
