@@ -66,3 +66,28 @@ fn stages_run_side_by_side() {
     let failing = "ARG BASE\nFROM $BASE AS slow\nRUN sleep 600\nFROM $BASE AS bad\nRUN exit 5\nFROM slow\nCOPY --from=bad /etc/group /g\n";
     assert!(world.error(failing, &[]).contains("Dockerfile:5: `RUN exit 5`"));
 }
+
+#[test]
+fn how_the_network_is_reached_makes_no_other_step_unless_it_is_declared() {
+    let world = World::new();
+    let built = |dockerfile: &str, proxy: &str| {
+        let proxy = json!(proxy);
+        let options = format!("buildArgs: [{{name: \"HTTP_PROXY\", value: {proxy}}}]");
+        let document = world.document(&with(dockerfile, &[]), &options, &exec("cat /r /p"));
+        world.session.leaf(&document).as_str().unwrap().to_owned()
+    };
+    let seen = format!("{RANDOM} > /r; echo $HTTP_PROXY $http_proxy > /p");
+    let plain = format!("{BASE}RUN {seen}\n");
+    let first = built(&plain, "http://one:1");
+    assert!(first.ends_with("http://one:1 http://one:1\n"), "{first}");
+    assert_eq!(built(&plain, "http://two:2"), first, "the step is the same");
+    let image = "envVariable(name: \"HTTP_PROXY\")";
+    let options = r#"buildArgs: [{name: "HTTP_PROXY", value: "x"}]"#;
+    let left = world.session.leaf(&world.document(&with(&plain, &[]), options, image));
+    assert_eq!(left, json!(null), "nothing of it is left in the image");
+    let declared = format!("{BASE}ARG HTTP_PROXY\nRUN {seen}\n");
+    let first = built(&declared, "http://one:1");
+    let second = built(&declared, "http://two:2");
+    assert!(second.ends_with("http://two:2 http://two:2\n"), "{second}");
+    assert_ne!(first.lines().next(), second.lines().next(), "another value is another step");
+}

@@ -26,8 +26,10 @@ use std::sync::Arc;
 pub(crate) struct StepCommand {
     /// Program and arguments.
     pub(crate) args: Vec<String>,
-    /// All variables.
+    /// All variables that are part of what the step is.
     pub(crate) env: Vec<(String, String)>,
+    /// Further variables that make no other step of it.
+    pub(crate) volatile: Vec<(String, String)>,
     /// What it sees besides the root, in order.
     pub(crate) mounts: Vec<StepMount>,
     /// What it can reach; none is what the engine says.
@@ -169,6 +171,7 @@ impl Container {
     /// The container after a command of one step.
     pub(crate) async fn after_step(&self, step: StepCommand, cx: &Context) -> Result<Self, Error> {
         let mut inside = self.with_config(|config| config.env = step.env);
+        inside.volatile = step.volatile;
         step.mounts.into_iter().for_each(|mount| inside.mount_for_step(mount));
         let command = Command {
             args: step.args,

@@ -46,6 +46,7 @@ pub(super) async fn run(
     let mut step = StepCommand {
         args: vec![],
         env: state.env.clone(),
+        volatile: build.scope.proxies(&state.env),
         mounts: vec![],
         network: match run.network {
             RunNetwork::Default => None,
@@ -54,11 +55,6 @@ pub(super) async fn run(
         },
         init: build.request.init,
     };
-    for (name, value) in build.scope.proxies() {
-        if step.env.iter().all(|(known, _)| known != name) {
-            step.env.push((name.clone(), value.clone()));
-        }
-    }
     step.args = command_line(state, run, &mut step.mounts, cx.get::<Services>()?).await?;
     if step.args.is_empty() {
         return Err(Error::user("there is nothing to run"));

@@ -4,19 +4,8 @@ use crate::platform;
 use dockerfile::{Argument, Dockerfile, Expander};
 use std::collections::BTreeMap;
 
-/// Arguments that commands get without being asked for.
-const PROXIES: &[&str] = &[
-    "HTTP_PROXY",
-    "http_proxy",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "FTP_PROXY",
-    "ftp_proxy",
-    "NO_PROXY",
-    "no_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-];
+/// Arguments that commands get without being asked for, in capital and in small letters whichever were given.
+const PROXIES: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"];
 
 /// Values of names before the first stage.
 #[derive(Debug)]
@@ -88,9 +77,16 @@ impl Scope {
         self.globals.get(name)
     }
 
-    /// Arguments that commands get without being asked for.
-    pub(super) fn proxies(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.given.iter().filter(|(name, _)| PROXIES.contains(&name.as_str()))
+    /// Arguments that commands get without being asked for. How this machine reaches the network makes no other
+    /// command of one, so they are for no key; those that a stage has declared are among its variables already.
+    pub(super) fn proxies(&self, declared: &[(String, String)]) -> Vec<(String, String)> {
+        let given = |capital: &&str| {
+            let small = capital.to_lowercase();
+            let value = self.given.get(*capital).or_else(|| self.given.get(&small))?.clone();
+            Some([((*capital).to_owned(), value.clone()), (small, value)])
+        };
+        let undeclared = |(name, _): &(String, String)| declared.iter().all(|(own, _)| own != name);
+        PROXIES.iter().filter_map(|name| given(&name)).flatten().filter(undeclared).collect()
     }
 }
 
@@ -125,5 +121,16 @@ mod tests {
         assert_eq!(scope.global("TARGETSTAGE").unwrap(), "default");
         let wrong = Dockerfile::parse("ARG A=1\nARG B=${A\nFROM x").unwrap();
         assert_eq!(Scope::new(&wrong, vec![], ("linux/amd64", "")).unwrap_err().line, 2);
+    }
+
+    #[test]
+    fn proxies_are_given_in_both_spellings_unless_a_stage_has_its_own() {
+        let file = Dockerfile::parse("FROM x").unwrap();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let given = vec![pair("http_proxy", "a"), pair("NO_PROXY", "b"), pair("OTHER", "c")];
+        let scope = Scope::new(&file, given, ("linux/amd64", "")).unwrap();
+        let declared = [pair("HTTP_PROXY", "own"), pair("x", "y")];
+        let expect = [pair("http_proxy", "a"), pair("NO_PROXY", "b"), pair("no_proxy", "b")];
+        assert_eq!(scope.proxies(&declared), expect);
     }
 }
