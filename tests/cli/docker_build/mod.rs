@@ -6,6 +6,7 @@ mod errors;
 mod files;
 mod images;
 mod mounts;
+mod repositories;
 
 use serde_json::{Value, json};
 use std::path::PathBuf;

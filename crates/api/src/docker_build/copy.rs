@@ -86,7 +86,7 @@ pub(super) async fn add(
             Source::Path(path) => state.word(build, path)?,
         };
         if let Some(remote) = Remote::of(&path) {
-            edits.extend(remote.copied((copy, &target), services, cx).await?);
+            edits.extend(remote.copied((copy, &target), build, cx).await?);
             continue;
         }
         let tree = build.files(None, state.index).await?;
@@ -186,16 +186,7 @@ async fn copied(
 ) -> Result<Vec<Edit>, Error> {
     match found.kind {
         Kind::Directory => {
-            let directory = Directory::below(tree.clone(), &found.path);
-            let source = match target.exclude.is_empty() {
-                true => directory.as_source(services).await?,
-                false => {
-                    let filter = Filter { exclude: target.exclude.clone(), ..Filter::default() };
-                    let part = filtered(&directory, filter, services).await?;
-                    Directory::below(part.as_source(services).await?, "")
-                }
-            };
-            Ok(target.contents_of(source, target.owner.clone(), target.mode))
+            directory_for(&Directory::below(tree.clone(), &found.path), (target, services)).await
         }
         Kind::File if target.excludes(&found.path)? => Ok(vec![]),
         Kind::File => {
@@ -204,6 +195,22 @@ async fn copied(
         }
         _ => Err(Error::user(format!("\"{}\" is neither a file nor a directory", found.path))),
     }
+}
+
+/// The edits that copy what is in a directory.
+pub(super) async fn directory_for(
+    directory: &Directory,
+    (target, services): (&Target, &Services),
+) -> Result<Vec<Edit>, Error> {
+    let source = match target.exclude.is_empty() {
+        true => directory.as_source(services).await?,
+        false => {
+            let filter = Filter { exclude: target.exclude.clone(), ..Filter::default() };
+            let part = filtered(directory, filter, services).await?;
+            Directory::below(part.as_source(services).await?, "")
+        }
+    };
+    Ok(target.contents_of(source, target.owner.clone(), target.mode))
 }
 
 /// A source that keeps the directories above it, from the root or from `/./` on.

@@ -12,6 +12,7 @@ mod context;
 mod copy;
 mod location;
 mod remote;
+mod repository;
 mod run;
 mod scope;
 mod sources;
@@ -60,7 +61,7 @@ struct DockerBuild {
     /// Run commands as process 1, without an init process.
     #[arg(default = "false")]
     no_init: bool,
-    /// The socket of an ssh agent, for `RUN --mount=type=ssh`.
+    /// The socket of an ssh agent, for `RUN --mount=type=ssh` and for `ADD` of repositories.
     ssh: Option<Ref<Socket>>,
 }
 

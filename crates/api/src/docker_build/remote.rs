@@ -1,13 +1,15 @@
 //! `ADD` of an address: a file of a web server, or the files of a repository.
 
 use super::archive;
-use super::copy::Target;
+use super::build::Build;
+use super::copy::{Target, directory_for};
+use super::repository::Repository;
 use crate::edit::Edit;
 use crate::http;
 use crate::services::Services;
 use dockerfile::Copy;
 use graph::Context;
-use protocol::{Error, ErrorKind};
+use protocol::Error;
 
 /// A source that is somewhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,14 +37,15 @@ impl Remote {
     pub(super) async fn copied(
         &self,
         (copy, target): (&Copy, &Target),
-        services: &Services,
+        build: &Build,
         cx: &Context,
     ) -> Result<Vec<Edit>, Error> {
+        let services = cx.get::<Services>()?;
         let url = match self {
             Self::Web(url) => url,
-            Self::Git(url) => {
-                let message = format!("ADD of the repository `{url}` is not implemented yet");
-                return Err(Error::new(ErrorKind::NotImplemented, message));
+            Self::Git(text) => {
+                let files = Repository::parse(text)?.files(copy, build, cx).await?;
+                return directory_for(&files, (target, services)).await;
             }
         };
         let file = http::fetched(url, copy.checksum.as_deref(), cx).await?;

@@ -19,16 +19,16 @@ const AGENT_VARIABLE: &str = "env://SSH_AUTH_SOCK";
 
 /// What was given with a url.
 #[derive(Clone, Default)]
-pub(super) struct Given {
-    pub(super) token: Option<Arc<Secret>>,
-    pub(super) username: String,
-    pub(super) header: Option<Arc<Secret>>,
+pub(crate) struct Given {
+    pub(crate) token: Option<Arc<Secret>>,
+    pub(crate) username: String,
+    pub(crate) header: Option<Arc<Secret>>,
     /// From the url itself.
-    pub(super) password: Option<String>,
-    pub(super) socket: Option<Arc<Socket>>,
-    pub(super) known_hosts: String,
+    pub(crate) password: Option<String>,
+    pub(crate) socket: Option<Arc<Socket>>,
+    pub(crate) known_hosts: String,
     /// The server, where it is a service of this session.
-    pub(super) service: Option<Arc<Service>>,
+    pub(crate) service: Option<Arc<Service>>,
 }
 
 /// A service that is used while this is held.

@@ -9,8 +9,8 @@ use protocol::Error;
 /// A text that names a repository, and perhaps what is meant in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GitAddress {
-    repository: String,
-    reference: Option<String>,
+    pub(crate) repository: String,
+    pub(crate) reference: Option<String>,
     /// A file or directory in the tree.
     pub(crate) path: Option<String>,
 }
@@ -70,6 +70,12 @@ impl GitAddress {
             return Err(Error::user(format!("`{path}` is a path in a tree, not a reference")));
         }
         self.named(cx).await
+    }
+
+    /// The reference of a repository that is elsewhere for sure, with these credentials.
+    pub(crate) async fn elsewhere(&self, given: Given, cx: &Context) -> Result<GitRef, Error> {
+        let repository = GitRepository::at(&self.repository, given, cx).await?;
+        repository.any(self.reference.as_deref().unwrap_or("HEAD"), cx).await
     }
 
     async fn named(&self, cx: &Context) -> Result<GitRef, Error> {

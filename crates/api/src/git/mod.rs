@@ -21,7 +21,9 @@ mod submodules;
 mod tree;
 mod uncommitted;
 
-use address::{GitAddress, is_remote};
+pub(crate) use access::Given;
+pub(crate) use address::GitAddress;
+use address::is_remote;
 pub use service::Service;
 pub(crate) use source::Source;
 

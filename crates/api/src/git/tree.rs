@@ -59,8 +59,7 @@ impl Op for TreeOfRef {
     const NAME: &'static str = "tree";
 
     async fn run(&self, reference: &GitRef, cx: &Context) -> Result<Directory, Error> {
-        let name = Some(&*reference.named.name).filter(|name| name.starts_with("refs/heads/"));
-        Asked::new(reference, name, self.shape.without(reference.discard))?.directory(cx).await
+        reference.shaped(self.shape.without(reference.discard), cx).await
     }
 }
 
@@ -258,8 +257,23 @@ fn decode(bytes: &[u8], store: &store::Store) -> Option<Record> {
 }
 
 impl GitRef {
+    /// The commit that it names.
+    pub(crate) fn id(&self) -> &str {
+        &self.named.commit
+    }
+
+    /// The files with a repository beside them.
+    pub(crate) async fn work_tree(&self, cx: &Context) -> Result<Directory, Error> {
+        self.shaped(Shape { discard_git_dir: false, ..Shape::FILES }, cx).await
+    }
+
+    async fn shaped(&self, shape: Shape, cx: &Context) -> Result<Directory, Error> {
+        let branch = Some(&*self.named.name).filter(|name| name.starts_with("refs/heads/"));
+        Asked::new(self, branch, shape)?.directory(cx).await
+    }
+
     /// The files alone.
-    pub(super) async fn files(&self, cx: &Context) -> Result<Directory, Error> {
+    pub(crate) async fn files(&self, cx: &Context) -> Result<Directory, Error> {
         Asked::new(self, None, Shape::FILES)?.directory(cx).await
     }
 }

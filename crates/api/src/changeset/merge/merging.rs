@@ -174,8 +174,7 @@ impl Merging<'_> {
         if (ours.is(&base) || was_directory && ours.is_missing()) && !blocked && !left(&ours) {
             return self.take_theirs(change);
         }
-        let texts =
-            || ours.is_text() && theirs.is_text() && (base.is_text() || base.is_missing());
+        let texts = || ours.is_text() && theirs.is_text() && (base.is_text() || base.is_missing());
         // One made it executable and the other wrote to it: whatever it holds, that is no conflict.
         let apart = || {
             let files = [&base, &ours, &theirs].iter().all(|entry| entry.is_file());
