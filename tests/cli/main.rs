@@ -18,6 +18,7 @@ mod version;
 mod errors;
 mod interrupt;
 mod lock;
+mod lock_git;
 mod network;
 mod progress;
 mod progress_live;

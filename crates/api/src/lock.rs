@@ -35,12 +35,22 @@ pub(crate) async fn settled(
     lookup: Lookup,
     resolve: impl Future<Output = Result<String, Error>>,
 ) -> Result<String, Error> {
+    let Lookup { operation, inputs, policy } = lookup;
+    let resolve = async { Ok((resolve.await?, policy)) };
+    settled_by(cx, LockRequest { operation: operation.to_owned(), inputs }, resolve).await
+}
+
+/// The same for what says only when it is found whether it is looked up again.
+pub(crate) async fn settled_by(
+    cx: &Context,
+    request: LockRequest,
+    resolve: impl Future<Output = Result<(String, LockPolicy), Error>>,
+) -> Result<String, Error> {
     let mode = mode(cx);
     if mode == LockMode::Disabled {
-        return resolve.await;
+        return Ok(resolve.await?.0);
     }
-    let (host, operation) = (cx.get::<Host>()?, lookup.operation.to_owned());
-    let request = LockRequest { operation, inputs: lookup.inputs };
+    let host = cx.get::<Host>()?;
     let known = host.files().locked(request.clone()).await?;
     let recorded = known.entry.as_ref().map(|(value, policy)| (value.as_str(), *policy));
     if let Step::Use(value) = step(mode, recorded) {
@@ -49,8 +59,8 @@ pub(crate) async fn settled(
     if mode == LockMode::Frozen {
         return Err(missing(&request, known.kept));
     }
-    let value = resolve.await?;
-    let policy = recorded.map_or(lookup.policy, |(_, policy)| policy);
+    let (value, policy) = resolve.await?;
+    let policy = recorded.map_or(policy, |(_, policy)| policy);
     if known.kept && recorded.is_none_or(|(before, _)| before != value) {
         host.files().lock(LockRecord { request, value: value.clone(), policy }).await?;
     }

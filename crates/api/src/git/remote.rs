@@ -74,6 +74,14 @@ impl Remote {
         Self::new(spelled, given)
     }
 
+    /// Where it is. Only a place without a protocol has to be asked.
+    pub(super) async fn url(&self, cx: &Context) -> Result<String, Error> {
+        match &self.spelled {
+            Place::Url(url) => Ok(url.to_string()),
+            Place::Schemeless(_) => Ok(self.open(cx).await?.url.to_string()),
+        }
+    }
+
     /// Asks it, once a session.
     pub(super) async fn open(&self, cx: &Context) -> Result<&Open, Error> {
         let ask = || async {

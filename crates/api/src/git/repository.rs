@@ -2,11 +2,11 @@
 
 use super::{GitRef, GitRepository, Source, told};
 use crate::compat;
-use crate::lock::{self, Lookup};
-use git::{Named, is_commit_id};
+use crate::lock;
+use git::{Named, Refs, is_commit_id};
 use graph::{Args, Builder, Context, Op};
 use protocol::Error;
-use protocol::attach::LockPolicy;
+use protocol::attach::{LockPolicy, LockRequest};
 
 /// Clients from before this version name commits, branches and tags in any of these fields.
 const STRICT: (u64, u64) = (0, 19);
@@ -34,9 +34,7 @@ impl Op for HeadOf {
     const NAME: &'static str = "head";
 
     async fn run(&self, repository: &GitRepository, cx: &Context) -> Result<GitRef, Error> {
-        let refs = repository.source.refs(cx).await?;
-        let named = refs.at_head().map_err(told)?;
-        repository.locked("git.head", None, named, cx).await
+        repository.locked("git.head", None, cx, Refs::at_head).await
     }
 }
 
@@ -60,36 +58,59 @@ impl Op for AnyRef {
 impl GitRepository {
     /// Whatever a name means.
     pub(super) async fn any(&self, name: &str, cx: &Context) -> Result<GitRef, Error> {
-        let refs = self.source.refs(cx).await?;
-        let named = refs.any(name).map_err(told)?;
-        self.locked("git.ref", Some(name), named, cx).await
+        self.locked("git.ref", Some(name), cx, |refs| refs.any(name)).await
     }
 
     /// A name with the commit that the caller's project has recorded for it. A commit is its own record, and so is a
     /// repository of the caller's own.
     async fn locked(
         &self,
-        operation: &'static str,
+        operation: &str,
         name: Option<&str>,
-        named: Named,
         cx: &Context,
+        find: impl Fn(&Refs) -> Result<Named, git::Error>,
     ) -> Result<GitRef, Error> {
-        if !lock::is_used(cx) || named.name == named.commit {
-            return Ok(self.reference(named));
-        }
-        let Source::Remote(_) = &self.source else { return Ok(self.reference(named)) };
-        let url = self.source.origin(cx).await?.unwrap_or_default();
-        let inputs = std::iter::once(url).chain(name.map(str::to_owned)).collect();
-        // A tag is meant to stay.
-        let policy = match named.name.starts_with("refs/tags/") {
-            true => LockPolicy::Pin,
-            false => LockPolicy::Float,
+        let look = || async { find(&self.source.refs(cx).await?).map_err(told) };
+        let remote = match &self.source {
+            Source::Remote(remote) if lock::is_used(cx) && !name.is_some_and(is_commit_id) => {
+                remote
+            }
+            _ => return Ok(self.reference(look().await?)),
         };
-        let Named { name, commit } = named;
-        let found = async { Ok(commit) };
-        let commit = lock::settled(cx, Lookup { operation, inputs, policy }, found).await?;
-        Ok(self.reference(Named { name, commit }))
+        let inputs = std::iter::once(remote.url(cx).await?).chain(name.map(str::to_owned));
+        let request = LockRequest { operation: operation.to_owned(), inputs: inputs.collect() };
+        let shown = request.inputs.join("`, `");
+        let mut found = None;
+        let resolve = async {
+            let named = found.insert(look().await?);
+            // A tag is meant to stay.
+            let policy = match named.name.starts_with("refs/tags/") {
+                true => LockPolicy::Pin,
+                false => LockPolicy::Float,
+            };
+            Ok((named.commit.clone(), policy))
+        };
+        let commit = lock::settled_by(cx, request, resolve).await?;
+        if !is_commit_id(&commit) {
+            let message = format!(
+                "what `ci-tool.lock` says of {operation} of `{shown}` is no commit: `{commit}`"
+            );
+            return Err(Error::user(message).with_hint("`--lock=live` records it anew"));
+        }
+        let full = match (found, operation, name) {
+            (Some(named), ..) => named.name,
+            // What is recorded holds though the remote may have it no more, or cannot be asked.
+            (None, "git.branch", Some(name)) => full("refs/heads/", name),
+            (None, "git.tag", Some(name)) => full("refs/tags/", name),
+            (None, ..) => look().await.map_or_else(|_| commit.clone(), |named| named.name),
+        };
+        Ok(self.reference(Named { name: full, commit }))
     }
+}
+
+/// A full name from one that is short or full.
+fn full(folder: &str, name: &str) -> String {
+    if name.starts_with(folder) { name.to_owned() } else { format!("{folder}{name}") }
 }
 
 /// A branch.
@@ -108,9 +129,8 @@ impl Op for Branch {
         if compat::is_before(cx, STRICT) {
             return repository.any(&self.name, cx).await;
         }
-        let refs = repository.source.refs(cx).await?;
-        let named = refs.branch(&self.name).map_err(told)?;
-        repository.locked("git.branch", Some(&self.name), named, cx).await
+        let find = |refs: &Refs| refs.branch(&self.name);
+        repository.locked("git.branch", Some(&self.name), cx, find).await
     }
 }
 
@@ -130,9 +150,8 @@ impl Op for Tag {
         if compat::is_before(cx, STRICT) {
             return repository.any(&self.name, cx).await;
         }
-        let refs = repository.source.refs(cx).await?;
-        let named = refs.tag(&self.name).map_err(told)?;
-        repository.locked("git.tag", Some(&self.name), named, cx).await
+        let find = |refs: &Refs| refs.tag(&self.name);
+        repository.locked("git.tag", Some(&self.name), cx, find).await
     }
 }
 
