@@ -2,8 +2,14 @@
 //!
 //! ```text
 //! <folder>/shallow.git   commits with few or none of their ancestors, as trees need them
+//!          words.git     commits alone, for what they say
+//!          commits.git   whole histories, of commits alone
+//!          names.git     whole histories without what is in files
 //!          full.git      whole histories
 //! ```
+//!
+//! Questions about histories need no files, and most need no trees: a server that can leave them out sends a small part of
+//! all. One that cannot sends all.
 //!
 //! They are apart because a repository that was fetched into with a depth forgets what is deeper, although it may have
 //! it. What was fetched is kept by a reference of its own name. Whoever writes holds the mirror's lock (the caller's), so
@@ -21,10 +27,37 @@ const MOST_PACKS: usize = 48;
 /// How much of the history is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
+    /// The commit itself, without files and ancestors.
+    Words,
     /// So many commits, one after the other.
     Commits(u32),
+    /// All commits, without files and their names.
+    History,
+    /// All, without what is in files.
+    Names,
     /// All.
     Full,
+}
+
+impl Depth {
+    /// What has more than is wanted, and serves as well.
+    fn satisfied_by(self) -> &'static [Self] {
+        match self {
+            Self::Words => &[Self::Full, Self::History, Self::Names, Self::Commits(1)],
+            Self::History => &[Self::Full, Self::Names],
+            Self::Commits(_) | Self::Names => &[Self::Full],
+            Self::Full => &[],
+        }
+    }
+
+    /// What a server is asked to leave out.
+    fn filter(self) -> Option<&'static str> {
+        match self {
+            Self::Words | Self::History => Some("--filter=tree:0"),
+            Self::Names => Some("--filter=blob:none"),
+            Self::Commits(_) | Self::Full => None,
+        }
+    }
 }
 
 /// The mirror of one remote.
@@ -43,6 +76,9 @@ impl Mirror {
     fn repository(&self, depth: Depth) -> PathBuf {
         self.folder.join(match depth {
             Depth::Commits(_) => "shallow.git",
+            Depth::Words => "words.git",
+            Depth::History => "commits.git",
+            Depth::Names => "names.git",
             Depth::Full => "full.git",
         })
     }
@@ -55,15 +91,17 @@ impl Mirror {
         commits: &[&str],
         depth: Depth,
     ) -> Result<Option<PathBuf>, Error> {
-        let full = self.repository(Depth::Full);
-        if lacking(git, &full, commits, Depth::Full).await?.is_empty() {
-            return Ok(Some(full));
+        for able in depth.satisfied_by() {
+            let repository = self.repository(*able);
+            if lacking(git, &repository, commits, *able).await?.is_empty() {
+                return Ok(Some(repository));
+            }
         }
         let repository = self.repository(depth);
-        if repository == full || !lacking(git, &repository, commits, depth).await?.is_empty() {
-            return Ok(None);
+        match lacking(git, &repository, commits, depth).await?.is_empty() {
+            true => Ok(Some(repository)),
+            false => Ok(None),
         }
-        Ok(Some(repository))
     }
 
     /// A repository that has all these commits, fetched if need be. The caller holds the mirror's lock.
@@ -85,9 +123,11 @@ impl Mirror {
             lacking.iter().map(|commit| format!("+{commit}:{}", keeper(commit))).collect();
         let limit = match depth {
             Depth::Commits(count) => Some(format!("--depth={}", count.max(1))),
-            Depth::Full => None,
+            Depth::Words => Some("--depth=1".to_owned()),
+            _ => None,
         };
-        let output = remote.fetch(limit.as_deref(), &keepers, heard).await?;
+        let limits: Vec<&str> = limit.as_deref().into_iter().chain(depth.filter()).collect();
+        let output = remote.fetch(&limits, &keepers, heard).await?;
         if output.code == 0 {
             remote.tidy().await?;
             return Ok(repository);
@@ -108,7 +148,7 @@ impl Mirror {
         prepare(&repository, commits)?;
         let remote = Remote { git, url, access, repository: &repository };
         let all = ["+refs/heads/*:refs/remote/heads/*", "+refs/tags/*:refs/remote/tags/*"];
-        let output = remote.fetch(None, &all.map(str::to_owned), None).await?;
+        let output = remote.fetch(&[], &all.map(str::to_owned), None).await?;
         if output.code != 0 {
             return Err(remote.failed(&output));
         }
@@ -132,7 +172,7 @@ struct Remote<'a> {
 impl Remote<'_> {
     async fn fetch(
         &self,
-        limit: Option<&str>,
+        limits: &[&str],
         what: &[String],
         heard: Option<Heard>,
     ) -> Result<Output, Error> {
@@ -145,7 +185,7 @@ impl Remote<'_> {
             "--progress",
         ];
         words.extend(["--no-recurse-submodules", "--no-show-forced-updates", "--update-shallow"]);
-        words.extend(limit);
+        words.extend(limits);
         words.extend(["--", &url]);
         words.extend(what.iter().map(String::as_str));
         let asked = self.git.ask_remote(&words, self.url, self.access);
@@ -208,8 +248,10 @@ async fn lacking<'a>(
     for commit in commits {
         let kept = repository.join(keeper(commit)).exists();
         let there = match depth {
-            Depth::Full => kept || is_in(git, repository, commit).await?,
-            Depth::Commits(0 | 1) => kept,
+            Depth::Full | Depth::History | Depth::Names => {
+                kept || is_in(git, repository, commit).await?
+            }
+            Depth::Words | Depth::Commits(0 | 1) => kept,
             Depth::Commits(count) => kept && reaches(git, repository, commit, count).await?,
         };
         if !there && !lacking.contains(commit) {

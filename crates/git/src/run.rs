@@ -187,6 +187,8 @@ impl Asked<'_> {
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_ASKPASS", ""),
             ("GIT_NO_REPLACE_OBJECTS", "1"),
+            // What a mirror was fetched without is not fetched behind our back.
+            ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_FLUSH", "1"),
         ]

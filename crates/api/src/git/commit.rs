@@ -50,7 +50,7 @@ impl OfCommit for GitRef {
 
 /// What the commit says of itself.
 async fn read(of: &impl OfCommit, cx: &Context) -> Result<Commit, Error> {
-    let disk = of.source().with_commits(&[of.id()], Depth::Commits(1), cx).await?;
+    let disk = of.source().with_commits(&[of.id()], Depth::Words, cx).await?;
     let git = cx.get::<Services>()?.git.git();
     Commit::read(git, disk.path(), of.id()).await.map_err(told)
 }
@@ -72,7 +72,7 @@ async fn release_before(
     if !any {
         return Ok(None);
     }
-    let disk = of.source().with_commits(&[of.id()], Depth::Full, cx).await?;
+    let disk = of.source().with_commits(&[of.id()], Depth::History, cx).await?;
     let git = cx.get::<Services>()?.git.git();
     let before = git::history::ancestors(git, disk.path(), of.id()).await.map_err(told)?;
     let nearest = before.iter().find_map(|commit| refs.release_of(commit, pre));

@@ -26,9 +26,9 @@ impl Op for CommonAncestor {
     async fn run(&self, reference: &GitRef, cx: &Context) -> Result<GitRef, Error> {
         let other = self.other.arc();
         let one = &reference.named.commit;
-        let disk = reference.source.with_commits(&[one], Depth::Full, cx).await?;
+        let disk = reference.source.with_commits(&[one], Depth::History, cx).await?;
         let second = &other.named.commit;
-        let others = other.source.with_commits(&[second], Depth::Full, cx).await?;
+        let others = other.source.with_commits(&[second], Depth::History, cx).await?;
         let git = cx.get::<Services>()?.git.git();
         let range = Range { repository: disk.path(), other: Some(others.path()) };
         let found = history::common_ancestor(git, &range, one, second).await.map_err(told)?;
@@ -64,13 +64,16 @@ impl Op for Log {
         let limit = u32::try_from(self.limit).ok().filter(|limit| *limit >= 1);
         let limit = limit.ok_or_else(|| Error::user("limit must be at least 1"))?;
         let commit = &reference.named.commit;
-        let disk = reference.source.with_commits(&[commit], Depth::Full, cx).await?;
+        let paths = self.paths.as_deref().unwrap_or_default();
+        // Whether a path was changed is seen by its name and what it stands for.
+        let depth = if paths.is_empty() { Depth::History } else { Depth::Names };
+        let disk = reference.source.with_commits(&[commit], depth, cx).await?;
         let base = match &self.base {
             None => None,
             Some(base) => {
                 let base = base.arc();
                 let wanted = [&*base.named.commit];
-                let disk = base.source.with_commits(&wanted, Depth::Full, cx).await?;
+                let disk = base.source.with_commits(&wanted, depth, cx).await?;
                 Some((base, disk))
             }
         };
@@ -78,7 +81,6 @@ impl Op for Log {
         let range =
             Range { repository: disk.path(), other: base.as_ref().map(|(_, disk)| disk.path()) };
         let without = base.as_ref().map(|(base, _)| base.named.commit.as_str());
-        let paths = self.paths.as_deref().unwrap_or_default();
         let commits = history::log(git, &range, (commit, without), (limit, paths)).await;
         let one = |commit| GitCommit { commit, ..GitCommit::from(reference) };
         Ok(commits.map_err(told)?.into_iter().map(one).collect())

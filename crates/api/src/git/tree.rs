@@ -162,7 +162,7 @@ impl Asked {
         digest.text(kept.branch.as_deref().unwrap_or("-"));
         digest.number(match kept.depth {
             Depth::Commits(count) => u64::from(count),
-            Depth::Full => u64::MAX,
+            _ => u64::MAX,
         });
         if kept.tags {
             for (name, commit) in refs.tagged() {

@@ -165,7 +165,7 @@ impl Checkout<'_> {
         let url = format!("file://{}", self.repository.display());
         let limit = match depth {
             Depth::Commits(count) => format!("--depth={count}"),
-            Depth::Full => "--update-shallow".to_owned(),
+            _ => "--update-shallow".to_owned(),
         };
         let mut words =
             vec!["fetch", "-q", "--no-tags", "--no-write-fetch-head", &limit, "--", &url];

@@ -1,6 +1,7 @@
 //! Mirrors and checkouts against the real git, on repositories of the test's own.
 
 use super::*;
+use crate::history::{self, Range};
 use crate::run::tests::git;
 use crate::{Access, Commit, Mirror, Refs, Spelled, Url, modules};
 use std::process::{Child, Command, Stdio};
@@ -195,4 +196,49 @@ async fn submodules_are_listed_with_their_commits() {
     assert_eq!(found, [expect]);
     let none = served.user("git rev-parse HEAD");
     assert!(modules(&git, &served.path("r/.git"), &none).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn questions_about_histories_are_answered_without_files() {
+    let served = Served::new(THREE);
+    let (git, access) = (git(), Access::default());
+    let remote = (&git, &served.url, &access);
+    let refs = Refs::of_remote(&git, &served.url, &access).await.unwrap();
+    let (head, old) = (refs.at_head().unwrap().commit, refs.branch("old").unwrap().commit);
+    let kinds = |repository: &Path| {
+        let list =
+            "git cat-file --batch-all-objects --batch-check='%(objecttype)' | sort | uniq -c";
+        user(repository, &format!("{list} | tr -s ' \\n' ' '")).trim().to_owned()
+    };
+    // A server that cannot leave anything out sends all, and the answer is the same.
+    for able in ["false", "true"] {
+        served.user(&format!("git config uploadpack.allowFilter {able}"));
+        let mirror = Mirror::at(&served.path(&format!("mirror-{able}")));
+        let words = mirror.fetch(remote, (&refs, &[&*head]), Depth::Words, None).await.unwrap();
+        assert_eq!(Commit::read(&git, &words, &head).await.unwrap().message, "3\n");
+        let commits = mirror.fetch(remote, (&refs, &[&*head]), Depth::History, None).await.unwrap();
+        let range = Range { repository: &commits, other: None };
+        let log = history::log(&git, &range, (&head, None), (9, &[])).await.unwrap();
+        assert_eq!((log.len(), &log[0], &log[2]), (3, &head, &old));
+        let common = history::common_ancestor(&git, &range, &head, &old).await.unwrap();
+        assert_eq!(common.as_ref(), Some(&old));
+        let names = mirror.fetch(remote, (&refs, &[&*head]), Depth::Names, None).await.unwrap();
+        let (range, paths) = (Range { repository: &names, other: None }, ["f".to_owned()]);
+        let log = history::log(&git, &range, (&head, Some(&old)), (9, &paths)).await.unwrap();
+        assert_eq!(log.len(), 2);
+        if able == "true" {
+            assert_eq!(kinds(&words), "1 commit");
+            assert_eq!(kinds(&commits), "3 commit");
+            assert_eq!(kinds(&names), "3 commit 3 tree");
+        }
+        // What is known needs no server, and trees are whole for who wants them.
+        let Spelled::Url(gone, _) = Spelled::parse("git://127.0.0.1:1/r").unwrap() else {
+            panic!()
+        };
+        let away = (&git, &gone, &access);
+        mirror.fetch(away, (&refs, &[&*old]), Depth::History, None).await.unwrap();
+        mirror.fetch(away, (&refs, &[&*old]), Depth::Words, None).await.unwrap();
+        let full = mirror.fetch(remote, (&refs, &[&*head]), Depth::Full, None).await.unwrap();
+        assert_eq!(kinds(&full), "3 blob 3 commit 3 tree");
+    }
 }
