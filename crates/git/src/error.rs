@@ -64,6 +64,15 @@ pub enum Error {
     Run(String),
 }
 
+/// Lines that say nothing of what happened.
+const NOISE: &[&str] = &[
+    "hint:",
+    "warning: redirecting",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+];
+/// What git says after whoever it started has said more.
+const NO_WORD: &str = "fatal: Could not read from remote repository.";
 /// How many of git's last lines are told.
 const TOLD_LINES: usize = 4;
 
@@ -139,10 +148,14 @@ impl From<RunError> for Error {
 /// The end of what git said, without advice and progress.
 fn last_words(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
-    let lines = text.split(['\n', '\r']).map(str::trim).filter(|line| {
-        !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("warning: redirecting")
-    });
-    let lines: Vec<&str> = lines.collect();
+    let lines = text
+        .split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !NOISE.iter().any(|noise| line.starts_with(noise)));
+    let mut lines: Vec<&str> = lines.collect();
+    if lines.len() > 1 {
+        lines.retain(|line| *line != NO_WORD);
+    }
     let told = &lines[lines.len().saturating_sub(TOLD_LINES)..];
     match told {
         [] => "it gave no reason".to_owned(),
@@ -177,5 +190,11 @@ mod tests {
         assert!(error("fatal: repository 'https://h/r/' not found").contains("was not found"));
         assert!(error("fatal: early EOF").starts_with("git error: look: fatal: early EOF"));
         assert!(error("").ends_with("it gave no reason"));
+        let ssh = "ssh: connect to host h port 1: Connection refused\nfatal: Could not read from remote repository.\n\n\
+                   Please make sure you have the correct access rights\nand the repository exists.\n";
+        assert_eq!(
+            error(ssh),
+            "git error: look: ssh: connect to host h port 1: Connection refused"
+        );
     }
 }

@@ -128,4 +128,12 @@ fn addresses_name_repositories_references_and_what_is_in_them() {
     let document = format!("{{ git(url: {}) {{ url head {{ commit }} }} }}", json!(file));
     let found = session.query(&document);
     assert_eq!(found["git"], json!({ "url": file, "head": { "commit": id("main") } }));
+    // What is none is named as it was typed, in one error.
+    work(&remote.state.workdir(), "mkdir none; git clone -q --bare r bare");
+    let open = |url: &str| format!("{{ git(url: {}) {{ head {{ commit }} }} }}", json!(url));
+    assert_eq!(session.leaf(&open("./bare")), id("main"));
+    let said = session.error(&open("./none"));
+    assert!(said.contains("not a git repository: `./none`"), "{said}");
+    let said = session.error(&open("./nowhere"));
+    assert!(said.contains("./nowhere: no such file or directory"), "{said}");
 }

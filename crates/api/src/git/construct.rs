@@ -8,11 +8,26 @@ use crate::directory::Directory;
 use crate::host;
 use crate::secret::Secret;
 use crate::service::Service;
+use crate::services::Services;
 use crate::socket::Socket;
 use git::Spelled;
 use graph::{Args, Builder, Context, Op, Ref, Root, Scope};
-use protocol::{Error, ErrorKind, Value};
+use protocol::{Error, Value};
 use std::sync::Arc;
+
+/// What is read of a directory of the caller's machine: a repository in it, or the parts of one that it is itself.
+const REPOSITORY: &[&str] = &[
+    ".git",
+    "HEAD",
+    "commondir",
+    "config",
+    "modules",
+    "objects",
+    "packed-refs",
+    "refs",
+    "reftable",
+    "shallow",
+];
 
 pub(super) fn install(builder: &mut Builder) {
     builder
@@ -85,21 +100,20 @@ impl GitRepository {
         Ok(Self::of(Source::Remote(Arc::new(remote))))
     }
 
-    /// The repository at a path of the caller's machine: its `.git`, or all of one that has none.
+    /// The repository at a path of the caller's machine: its `.git`, or what is one itself.
     pub(super) async fn on_host(
         path: &str,
         origin: Option<String>,
         cx: &Context,
     ) -> Result<Self, Error> {
-        let inside = format!("{}/.git", path.trim_end_matches('/'));
-        let local = match host::take_directory(&inside, cx).await {
-            Ok(directory) => Local::inside(directory, origin, path),
-            Err(error) if error.kind == ErrorKind::User => {
-                Local::new(host::take_directory(path, cx).await?, origin)
-            }
-            Err(error) => return Err(error),
-        };
-        Ok(Self::of(Source::Local(Arc::new(local))))
+        let mut directory = host::take_some(path, REPOSITORY, cx).await?;
+        let services = cx.get::<Services>()?;
+        let view = services.store.view(&directory.snapshot(services).await?);
+        // A file says where the repository is, which may be anywhere below.
+        if view.stat_link(".git").is_ok_and(|found| found.is_file()) {
+            directory = host::take_directory(path, cx).await?;
+        }
+        Ok(Self::of(Source::Local(Arc::new(Local::on_host(directory, origin, path)))))
     }
 }
 

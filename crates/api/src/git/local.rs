@@ -25,8 +25,8 @@ pub(crate) struct Local {
     directory: Directory,
     /// The url that it stands for, where the caller named it by one.
     origin: Option<String>,
-    /// Where the work tree is on the caller's machine, where the directory has none.
-    around: Option<String>,
+    /// Where it is on the caller's machine, where only the repository was read there.
+    host: Option<String>,
     open: OnceCell<Arc<LocalOpen>>,
 }
 
@@ -49,16 +49,17 @@ pub(super) struct Place {
 
 impl Local {
     pub(super) fn new(directory: Directory, origin: Option<String>) -> Self {
-        Self { directory, origin, around: None, open: OnceCell::new() }
+        Self { directory, origin, host: None, open: OnceCell::new() }
     }
 
-    /// A repository without its work tree, which is on the caller's machine.
-    pub(super) fn inside(directory: Directory, origin: Option<String>, around: &str) -> Self {
-        Self { around: Some(around.to_owned()), ..Self::new(directory, origin) }
+    /// A repository of the caller's machine, of which the work tree was not read.
+    pub(super) fn on_host(directory: Directory, origin: Option<String>, path: &str) -> Self {
+        Self { host: Some(path.to_owned()), ..Self::new(directory, origin) }
     }
 
-    pub(super) fn around(&self) -> Option<&str> {
-        self.around.as_deref()
+    /// Where it is on the caller's machine, if its work tree was left there.
+    pub(super) fn host(&self) -> Option<&str> {
+        self.host.as_deref()
     }
 
     pub(super) fn directory(&self) -> &Directory {
@@ -75,10 +76,15 @@ impl Local {
             let services = cx.get::<Services>()?;
             let snapshot = self.directory.snapshot(services).await?;
             let (store, path) = (services.store.clone(), self.directory.path().to_owned());
+            let shown = match &self.host {
+                Some(path) => path.clone(),
+                None if path.is_empty() => "/".to_owned(),
+                None => path.clone(),
+            };
             let (folder, place) = services
                 .blocking(move || {
                     let view = store.view(&snapshot);
-                    let place = find(&view, &path)?;
+                    let place = find(&view, &path, &shown)?;
                     let folder = lend(&view, &place, store.new_folder()?)?;
                     Ok::<_, Error>((folder, place))
                 })
@@ -126,8 +132,7 @@ impl LocalOpen {
 }
 
 /// Finds the repository of a directory.
-fn find(view: &View, path: &str) -> Result<Place, Error> {
-    let shown = if path.is_empty() { "/" } else { path };
+fn find(view: &View, path: &str, shown: &str) -> Result<Place, Error> {
     let none = |reason: &str| Error::user(format!("not a git repository: `{shown}`{reason}"));
     let git = paths::join(path, ".git");
     let own = match view.stat(&git) {

@@ -63,10 +63,10 @@ fn nothing() -> Changeset {
 
 /// The repository with its work tree, which may have been left on the caller's machine; none if it has none.
 async fn with_work_tree(local: &Arc<Local>, cx: &Context) -> Result<Option<Arc<Local>>, Error> {
-    if !local.open(cx).await?.place.is_bare(local.directory().path()) {
-        return Ok(Some(local.clone()));
+    if local.open(cx).await?.place.is_bare(local.directory().path()) {
+        return Ok(None);
     }
-    let Some(path) = local.around() else { return Ok(None) };
+    let Some(path) = local.host() else { return Ok(Some(local.clone())) };
     let directory = host::take_directory(path, cx).await?;
     Ok(Some(Arc::new(Local::new(directory, local.origin().map(str::to_owned)))))
 }

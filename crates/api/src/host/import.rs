@@ -40,10 +40,19 @@ pub(crate) async fn import(host: &Host, request: ReadRequest, cx: &Context) -> R
 
 /// Takes a whole directory of the host in.
 pub(crate) async fn take_directory(path: &str, cx: &Context) -> Result<Directory, Error> {
+    take_some(path, &[], cx).await
+}
+
+/// Takes what matches some patterns in; none takes all.
+pub(crate) async fn take_some(
+    path: &str,
+    include: &[&str],
+    cx: &Context,
+) -> Result<Directory, Error> {
     let request = ReadRequest {
         path: path.to_owned(),
         directory: true,
-        include: vec![],
+        include: include.iter().map(|pattern| (*pattern).to_owned()).collect(),
         exclude: vec![],
         gitignore: false,
     };

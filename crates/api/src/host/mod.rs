@@ -7,7 +7,7 @@ mod read;
 mod stream;
 mod terminal;
 
-pub(crate) use import::{import, take_directory};
+pub(crate) use import::{import, take_directory, take_some};
 pub use terminal::UserTerminal;
 
 use bytes::Bytes;

@@ -3,6 +3,7 @@
 use super::bind::UNIQUE;
 use crate::literal::write_string;
 use crate::{Call, Value};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Longest text of one string, and of the whole name.
@@ -50,10 +51,13 @@ fn write_value(name: &mut String, value: &Value, conceal: &dyn Fn(String) -> Str
         Value::Bool(value) => write!(name, "{value}"),
         Value::Int(number) => write!(name, "{number}"),
         Value::Float(number) => write!(name, "{number:?}"),
-        Value::String(text) => match text.char_indices().nth(MAX_STRING) {
-            Some(_) => write_string(name, &cut(&conceal(text.to_string()))),
-            None => write_string(name, text),
-        },
+        Value::String(text) => {
+            let text = without_password(text);
+            match text.char_indices().nth(MAX_STRING) {
+                Some(_) => write_string(name, &cut(&conceal(text.into_owned()))),
+                None => write_string(name, &text),
+            }
+        }
         Value::Enum(member) => write!(name, "{member}"),
         Value::Call(call) => write!(name, "{}", call.returns()),
         Value::Sealed(_) => write!(name, "***"),
@@ -90,6 +94,20 @@ fn write_all<'a>(
         write_value(name, value, conceal);
     }
     name.push_str(close);
+}
+
+/// A url without the password in it, which nobody has told us is a secret.
+fn without_password(text: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once("://") else { return Cow::Borrowed(text) };
+    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let user =
+        authority.rsplit_once('@').and_then(|(user, host)| Some((user.split_once(':')?.0, host)));
+    match user {
+        Some((user, host)) if !scheme.contains(char::is_whitespace) => {
+            Cow::Owned(format!("{scheme}://{user}:***@{host}{tail}"))
+        }
+        _ => Cow::Borrowed(text),
+    }
 }
 
 /// The beginning of a long text.
@@ -157,6 +175,20 @@ mod tests {
         let many = Value::List((0..10_000).map(Value::Int).collect());
         let call = Call::new(None, "f", vec![("a".into(), many)], "T", None);
         assert!(name_of(&call).len() < 2100);
+    }
+
+    #[test]
+    fn passwords_of_urls_are_not_shown() {
+        for (url, shown) in [
+            ("https://ann:hunter22@host/a?b", "https://ann:***@host/a?b"),
+            ("https://:hunter22@host", "https://:***@host"),
+            ("https://ann@host/a:b@c", "https://ann@host/a:b@c"),
+            ("ssh://git@host:22/a", "ssh://git@host:22/a"),
+            ("a b: c@d", "a b: c@d"),
+        ] {
+            let expect = format!("container.s(a: \"{shown}\")");
+            check("s", vec![("a", Value::String(url.into()))], &expect);
+        }
     }
 
     #[test]
