@@ -64,7 +64,7 @@ impl<W: Write> Encoder<W> {
     pub fn new(writer: W, compression: Compression) -> io::Result<Self> {
         Ok(match compression {
             Compression::None => Self::Plain(writer),
-            Compression::Gzip => Self::Gzip(Box::new(Gzip::new(writer)?)),
+            Compression::Gzip => Self::Gzip(Box::new(Gzip::new(writer))),
             Compression::Zstd => {
                 Self::Zstd(Box::new(zstd::stream::write::Encoder::new(writer, ZSTD_LEVEL)?))
             }

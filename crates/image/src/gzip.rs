@@ -1,22 +1,20 @@
 //! [`Gzip`]: gzip on all processors.
 //!
-//! The input is cut into blocks of one size, each is compressed by itself and the results are joined into one
-//! stream, as `pigz` does. Where a block ends depends on nothing but how many bytes came before, so
-//! equal input gives equal output whatever the machine. By hand, because it is little: the crates made for it bring
-//! compressors of their own.
+//! The input is cut into blocks of one size and each becomes a gzip stream of its own; a file of several such
+//! streams is gzip as much as one is, and every reader of layers takes it. Where a block ends depends on nothing but
+//! how many bytes came before, so equal input gives equal output whatever the machine. Whole blocks let `libdeflate` do the
+//! work, which takes half the time of compressors that must be able to go on in the middle.
 
-use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+use libdeflater::{CompressionLvl, Compressor};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, sync_channel};
 
 /// Plain bytes of a block. Larger ones pack better, smaller ones let more processors begin early.
 const BLOCK: usize = 256 * 1024;
-/// Level of compression: three times as fast as the usual one and a few percent larger.
-const LEVEL: u32 = 4;
-/// The head of a stream: no name, no time, and "no particular system", so that every machine writes
-/// the same.
-const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+/// Level of compression: as small as the usual one of other programs within some percent, in a fifth of the time. To change
+/// it changes the bytes of every layer.
+const LEVEL: i32 = 2;
 
 /// A writer that compresses.
 pub struct Gzip<W> {
@@ -24,39 +22,32 @@ pub struct Gzip<W> {
     /// What is still to become a block.
     plain: Vec<u8>,
     /// Blocks on their way, in order.
-    ahead: VecDeque<Receiver<io::Result<Block>>>,
-    /// Of all that was written.
-    sum: Crc,
-}
-
-/// A compressed block.
-struct Block {
-    packed: Vec<u8>,
-    sum: Crc,
+    ahead: VecDeque<Receiver<io::Result<Vec<u8>>>>,
+    /// Whether there was a block: no bytes at all are one, too.
+    begun: bool,
 }
 
 impl<W: Write> Gzip<W> {
-    pub(crate) fn new(mut writer: W) -> io::Result<Self> {
-        writer.write_all(&HEAD)?;
-        let plain = Vec::with_capacity(BLOCK);
-        Ok(Self { writer, plain, ahead: VecDeque::new(), sum: Crc::new() })
+    pub(crate) fn new(writer: W) -> Self {
+        Self { writer, plain: Vec::with_capacity(BLOCK), ahead: VecDeque::new(), begun: false }
     }
 
     /// Writes what is left and gives the writer back.
     pub(crate) fn finish(mut self) -> io::Result<W> {
-        self.begin(FlushCompress::Finish);
+        if !self.plain.is_empty() || !self.begun {
+            self.begin();
+        }
         self.wait(0)?;
-        self.writer.write_all(&self.sum.sum().to_le_bytes())?;
-        self.writer.write_all(&self.sum.amount().to_le_bytes())?;
         Ok(self.writer)
     }
 
     /// Has the next block compressed.
-    fn begin(&mut self, end: FlushCompress) {
+    fn begin(&mut self) {
+        self.begun = true;
         let plain = std::mem::replace(&mut self.plain, Vec::with_capacity(BLOCK));
         let (give, take) = sync_channel(1);
         // Who waits may have given up.
-        rayon::spawn(move || drop(give.send(compress(&plain, end))));
+        rayon::spawn(move || drop(give.send(compress(&plain))));
         self.ahead.push_back(take);
     }
 
@@ -64,9 +55,8 @@ impl<W: Write> Gzip<W> {
     fn wait(&mut self, left: usize) -> io::Result<()> {
         while self.ahead.len() > left {
             let Some(next) = self.ahead.pop_front() else { break };
-            let block = next.recv().map_err(io::Error::other)??;
-            self.writer.write_all(&block.packed)?;
-            self.sum.combine(&block.sum);
+            let packed = next.recv().map_err(io::Error::other)??;
+            self.writer.write_all(&packed)?;
         }
         Ok(())
     }
@@ -77,7 +67,7 @@ impl<W: Write> Write for Gzip<W> {
         let taken = bytes.len().min(BLOCK - self.plain.len());
         self.plain.extend_from_slice(&bytes[..taken]);
         if self.plain.len() == BLOCK {
-            self.begin(FlushCompress::Sync);
+            self.begin();
             self.wait(2 * rayon::current_num_threads())?;
         }
         Ok(taken)
@@ -89,30 +79,15 @@ impl<W: Write> Write for Gzip<W> {
     }
 }
 
-fn compress(plain: &[u8], end: FlushCompress) -> io::Result<Block> {
-    let mut sum = Crc::new();
-    sum.update(plain);
-    let mut compress = Compress::new(Compression::new(LEVEL), false);
-    // Bytes that cannot be packed are stored, with a few more of head.
-    let mut packed = Vec::with_capacity(plain.len() + plain.len() / 256 + 1024);
-    loop {
-        let from = compress.total_in() as usize;
-        let status = compress.compress_vec(&plain[from..], &mut packed, end)?;
-        let whole = compress.total_in() as usize == plain.len();
-        match status {
-            Status::StreamEnd => break,
-            // Room that is left means that there was nothing more to write.
-            Status::Ok | Status::BufError
-                if whole
-                    && !matches!(end, FlushCompress::Finish)
-                    && packed.len() < packed.capacity() =>
-            {
-                break;
-            }
-            Status::Ok | Status::BufError => packed.reserve(1024 + plain.len() / 8),
-        }
-    }
-    Ok(Block { packed, sum })
+/// One stream, with no name, no time and "no particular system" in its head, so that every machine writes the same.
+fn compress(plain: &[u8]) -> io::Result<Vec<u8>> {
+    let level =
+        CompressionLvl::new(LEVEL).map_err(|error| io::Error::other(format!("{error:?}")))?;
+    let mut compressor = Compressor::new(level);
+    let mut packed = vec![0; compressor.gzip_compress_bound(plain.len())];
+    let length = compressor.gzip_compress(plain, &mut packed).map_err(io::Error::other)?;
+    packed.truncate(length);
+    Ok(packed)
 }
 
 #[cfg(test)]
@@ -121,7 +96,7 @@ mod tests {
     use std::io::Read;
 
     fn packed(plain: &[u8], piece: usize) -> Vec<u8> {
-        let mut gzip = Gzip::new(vec![]).unwrap();
+        let mut gzip = Gzip::new(vec![]);
         plain.chunks(piece).for_each(|piece| gzip.write_all(piece).unwrap());
         gzip.finish().unwrap()
     }
@@ -138,24 +113,36 @@ mod tests {
     }
 
     #[test]
-    fn any_length_reads_back_as_one_stream_and_pieces_do_not_matter() {
+    fn any_length_reads_back_and_pieces_do_not_matter() {
         let text = b"some text that packs well, ".repeat(40_000);
         for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
             for plain in [&noise(length)[..], &text[..length]] {
                 let bytes = packed(plain, 100_000);
                 assert_eq!(bytes, packed(plain, 7_777), "{length}");
                 let mut found = vec![];
-                // This reader knows no second stream.
-                flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut found).unwrap();
+                flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut found).unwrap();
                 assert!(found == plain, "{length}");
             }
         }
     }
 
     #[test]
+    fn there_are_as_many_streams_as_blocks_and_never_none() {
+        for (length, streams) in [(0, 1), (1, 1), (BLOCK, 1), (BLOCK + 1, 2), (2 * BLOCK, 2)] {
+            let bytes = packed(&vec![b'x'; length], 100_000);
+            let (mut rest, mut found) = (&bytes[..], 0);
+            while !rest.is_empty() {
+                io::copy(&mut flate2::bufread::GzDecoder::new(&mut rest), &mut io::sink()).unwrap();
+                found += 1;
+            }
+            assert_eq!(found, streams, "{length}");
+        }
+    }
+
+    #[test]
     fn a_writer_that_fails_is_an_error() {
         let mut room = [0_u8; 100];
-        let mut gzip = Gzip::new(&mut room[..]).unwrap();
+        let mut gzip = Gzip::new(&mut room[..]);
         let all = gzip.write_all(&noise(8 * BLOCK)).and_then(|()| gzip.finish().map(drop));
         assert!(all.is_err());
     }

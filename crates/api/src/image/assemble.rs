@@ -7,7 +7,7 @@
 
 use super::blobs::Layer;
 use super::origin::{decode, encode};
-use super::{AT_ONCE, FORMAT, blobs};
+use super::{AT_ONCE, FORMAT, PACKING, blobs};
 use crate::services::Services;
 use crate::tree::Tree;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -138,6 +138,13 @@ impl<'a> Plan<'a> {
         numbers.filter(|number| blobs::is_unpacked(store, snapshot, *number, self.form)).count() + 1
     }
 
+    /// The blobs of layers that came with an image and go out as they are, where there is still something to write.
+    pub(super) fn known_blobs(&self, store: &Store) -> Vec<Sha> {
+        let Rest::All(snapshot) = &self.rest else { return vec![] };
+        let known = |layer: &LayerRef| blobs::known_blob(store, layer, self.form);
+        snapshot.layers().iter().filter_map(known).collect()
+    }
+
     /// The image, made now if it was not.
     pub(super) async fn finish(self, cx: &Context) -> Result<Assembled, Error> {
         let (recipe, form) = (self.recipe, self.form);
@@ -180,7 +187,8 @@ pub(super) async fn assemble(
 /// All that goes into an image.
 async fn action(recipe: &Recipe, form: Form, services: &Services) -> Result<Digest, Error> {
     let mut digest = Digest::builder("action:image assemble");
-    digest.number(FORMAT).digest(&recipe.tree.identity(services).await?).text(&recipe.platform);
+    digest.number(FORMAT).number(PACKING);
+    digest.digest(&recipe.tree.identity(services).await?).text(&recipe.platform);
     let config = ImageConfig { config: recipe.config.clone(), ..ImageConfig::default() };
     digest.bytes(&config.to_bytes()).number(recipe.annotations.len() as u64);
     for (name, value) in &recipe.annotations {

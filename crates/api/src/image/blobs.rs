@@ -52,11 +52,7 @@ pub(super) async fn make(
         let (packed, fresh) = ours(&store, layer, below, compression).await?;
         return Ok(Layer { fresh, ..layer_of(&packed, compression, None) });
     };
-    // An archive that does not name blobs has plain ones, which nobody asked for.
-    let wanted = form.compression.unwrap_or(match origin.named {
-        true => origin.compression,
-        false => Compression::Gzip,
-    });
+    let wanted = wanted(&origin, form);
     if wanted == origin.compression {
         let packed = Packed {
             diff_id: origin.diff_id,
@@ -70,6 +66,21 @@ pub(super) async fn make(
     let registries = services.images.access(&[], cx).registries;
     let packed = recoded(&store, &registries, &origin, wanted).await?;
     Ok(layer_of(&packed, wanted, Some(origin)))
+}
+
+/// How a layer that came with an image goes out.
+fn wanted(origin: &Origin, form: Form) -> Compression {
+    // An archive that does not name blobs has plain ones, which nobody asked for.
+    form.compression.unwrap_or(match origin.named {
+        true => origin.compression,
+        false => Compression::Gzip,
+    })
+}
+
+/// The blob that a layer came with, if it goes out as it is.
+pub(super) fn known_blob(store: &Store, layer: &LayerRef, form: Form) -> Option<Sha> {
+    let origin = origin::of(store, layer)?;
+    (wanted(&origin, form) == origin.compression).then_some(origin.blob)
 }
 
 fn layer_of(packed: &Packed, compression: Compression, origin: Option<Origin>) -> Layer {
@@ -126,7 +137,7 @@ pub(super) async fn ensure(
 /// What the blob of a layer of ours is remembered under.
 fn key(layer: &LayerRef, below: &[LayerRef], compression: Compression) -> Digest {
     let mut key = Digest::builder("image:packed");
-    key.number(super::FORMAT).bytes(layer.id.as_bytes()).text(&layer.root);
+    key.number(super::FORMAT).number(super::PACKING).bytes(layer.id.as_bytes()).text(&layer.root);
     // Marks are written only where they hide something of what lies below.
     for part in below {
         key.bytes(part.id.as_bytes()).text(&part.root);

@@ -35,6 +35,8 @@ use std::sync::Arc;
 
 /// Raised when equal images may give other layers or records.
 const FORMAT: u64 = 3;
+/// Raised when a layer of ours may be packed into other bytes: what is remembered of packed layers is then packed anew.
+const PACKING: u64 = 2;
 /// Layers on their way at once, in either direction.
 const AT_ONCE: usize = 6;
 

@@ -6,17 +6,21 @@ use super::error::{named, of_registry};
 use super::sources::blocking;
 use super::{AT_ONCE, Images, blobs};
 use crate::services::Services;
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use graph::{Context, Span};
-use image::{Family, Index, Role};
+use image::{Digest as Sha, Family, Index, Role};
 use protocol::{Error, SpanKind, Unit};
 use registry::{MemorySource, OpenUpload, Progress, Reference, Registries};
-use std::collections::HashSet;
-use std::io;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{BlobId, BlobPin, Store};
 use tokio::io::AsyncSeekExt as _;
+
+/// Largest blob that is read as a whole before it is sent: a disk that answers at once costs more in pieces.
+const IN_MEMORY: u64 = 4 << 20;
 
 impl Images {
     /// Pushes an image, or one for each platform under one name, and gives the name with its digest.
@@ -37,15 +41,20 @@ impl Images {
         let store = cx.get::<Services>()?.store.clone();
         let plans = plans(recipes, form, cx).await?;
         let new = plans.iter().map(|plan| plan.new_blobs(&store)).sum::<usize>();
-        let (images, opened) =
-            futures::join!(finished(plans, cx), open(&registries, &reference, new.min(AT_ONCE)));
-        let images = images?;
+        let known = plans.iter().flat_map(|plan| plan.known_blobs(&store)).collect();
+        let opened = open(&registries, &reference, new.min(AT_ONCE));
+        let (images, opened, asked) = futures::try_join!(
+            finished(plans, cx),
+            opened.map(Ok),
+            ask(&registries, &reference, known)
+        )?;
         let push = Push {
             span: cx.span().child(format!("push {reference}"), SpanKind::Work),
             store,
             registries,
             reference,
             opened: Mutex::new(opened),
+            asked,
             done: Arc::default(),
             total: images.iter().flat_map(|image| &image.layers).map(|layer| layer.size).sum(),
         };
@@ -96,6 +105,19 @@ async fn open(registries: &Registries, reference: &Reference, count: usize) -> V
     futures::future::join_all(each).await.into_iter().flatten().collect()
 }
 
+/// Asks which blobs a repository has, while others are made.
+async fn ask(
+    registries: &Registries,
+    reference: &Reference,
+    blobs: HashSet<Sha>,
+) -> Result<HashMap<Sha, bool>, Error> {
+    let each = blobs.into_iter().map(async |blob| {
+        let has = registries.has_blob(reference, &named(&blob)).await.map_err(of_registry)?;
+        Ok((blob, has))
+    });
+    futures::stream::iter(each).buffer_unordered(AT_ONCE).try_collect().await
+}
+
 /// The index over several images: what was said of each stands there too.
 pub(super) fn index(images: &[Assembled], family: Family) -> Index {
     let entries = images.iter().map(|image| {
@@ -117,6 +139,8 @@ struct Push {
     store: Store,
     /// Uploads that wait for a blob.
     opened: Mutex<Vec<OpenUpload>>,
+    /// What the repository said of blobs already.
+    asked: HashMap<Sha, bool>,
     span: Span,
     done: Arc<AtomicU64>,
     total: u64,
@@ -139,7 +163,7 @@ impl Push {
     async fn layer(&self, image: &Assembled, number: usize) -> Result<(), Error> {
         let layer = &image.layers[number];
         let (digest, size) = (named(&layer.digest), layer.size);
-        if !layer.fresh && (self.has(&digest).await? || self.mounted(layer).await?) {
+        if !layer.fresh && (self.has_layer(layer).await? || self.mounted(layer).await?) {
             self.further(size);
             return Ok(());
         }
@@ -151,6 +175,13 @@ impl Push {
                 self.push(image, number, (id, &descriptor)).await
             }
             pushed => pushed,
+        }
+    }
+
+    async fn has_layer(&self, layer: &blobs::Layer) -> Result<bool, Error> {
+        match self.asked.get(&layer.digest) {
+            Some(has) => Ok(*has),
+            None => self.has(&named(&layer.digest)).await,
         }
     }
 
@@ -171,7 +202,8 @@ impl Push {
         let layer = &image.layers[number];
         let pin =
             blobs::ensure(&self.store, &self.registries, &image.snapshot, number, layer).await?;
-        let source = Arc::new(StoredBlob { store: self.store.clone(), id, _pin: pin });
+        let (store, size) = (self.store.clone(), descriptor.size);
+        let source = Arc::new(StoredBlob { store, id, size, _pin: pin });
         let through = (self.take_opened(), source as Arc<dyn registry::Source>);
         let pushed =
             self.registries.push_absent_blob(&self.reference, descriptor, through, self.progress());
@@ -272,17 +304,29 @@ impl Push {
 struct StoredBlob {
     store: Store,
     id: BlobId,
+    size: u64,
     _pin: BlobPin,
 }
 
 impl registry::Source for StoredBlob {
     fn open(&self, from: u64) -> futures::future::BoxFuture<'_, io::Result<registry::Reader>> {
         Box::pin(async move {
-            let file = self.store.open_blob(&self.id).map_err(io::Error::other)?;
+            let mut file = self.store.open_blob(&self.id).map_err(io::Error::other)?;
+            if self.size <= IN_MEMORY {
+                let rest = tokio::task::spawn_blocking(move || rest(&mut file, from)).await??;
+                return Ok(Box::new(io::Cursor::new(rest)) as registry::Reader);
+            }
             let mut file = tokio::fs::File::from_std(file);
             file.seek(io::SeekFrom::Start(from)).await?;
             file.set_max_buf_size(1 << 20);
             Ok(Box::new(file) as registry::Reader)
         })
     }
+}
+
+fn rest(file: &mut File, from: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![];
+    file.seek(io::SeekFrom::Start(from))?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
