@@ -162,8 +162,10 @@ fn debian(
         mirror: config.debian_mirror.clone(),
         keyring: config.debian_keyring.clone(),
         refresh: config.debian_refresh,
-        cache: config.debian_cache.clone().unwrap_or_else(|| state_dir.join("debian")),
+        cache: config.debian_cache.clone(),
     };
+    // Where engines before this one kept downloads, which nobody counted.
+    store.trash(&state_dir.join("debian"));
     let downloads = fetch::Settings { proxy: config.proxy.clone(), ..fetch::Settings::default() };
     let fetcher = Fetcher::new(downloads);
     Assembler::new(store.clone(), sandbox.clone(), targets.to_vec(), fetcher, settings)

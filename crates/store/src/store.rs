@@ -21,7 +21,7 @@ use crate::volume::Volume;
 use crate::{Error, LayerRef, Mount, Owner, Snapshot, View, digest};
 use protocol::Digest;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The store of one state folder. Cloning is cheap; all clones are the same store.
@@ -370,9 +370,14 @@ impl Store {
     }
 
     /// The mutable folder in which a copy of something elsewhere is kept up, by the name of that. It counts as cache
-    /// and is collected as a volume is; no volume of a user is the same.
+    /// and is collected like results, by its last use, unless somebody holds it; no volume of a user is the same.
     pub fn mirror(&self, of: &str) -> Result<Volume, Error> {
         Volume::open_mirror(&self.0.state, of)
+    }
+
+    /// Where the mirror of something is while somebody holds it.
+    pub fn mirror_path(&self, of: &str) -> PathBuf {
+        Volume::mirror_path(&self.0.state, of)
     }
 
     /// Removes a file or a tree of the state folder's file system, in the background.

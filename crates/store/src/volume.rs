@@ -95,6 +95,11 @@ impl Volume {
         Self::open_seeded(state, (of, MIRROR), &View::of_nothing(empty), None)
     }
 
+    /// Where the mirror of something is.
+    pub(crate) fn mirror_path(state: &StateDir, of: &str) -> PathBuf {
+        state.path().join(VolumeId::new(of, MIRROR).path())
+    }
+
     /// The volume of a key. If it is not there yet it begins as a copy of a tree.
     pub(crate) fn open_seeded(
         state: &Arc<StateDir>,

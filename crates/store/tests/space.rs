@@ -248,6 +248,23 @@ fn a_volume_in_use_stays_and_goes_last() {
 }
 
 #[test]
+fn a_mirror_takes_its_turn_among_results() {
+    let (_folder, store) = new_store();
+    let volume = store.cache_volume("volume").unwrap().path().to_owned();
+    let mirror = store.mirror("elsewhere").unwrap();
+    let path = mirror.path().to_owned();
+    assert_eq!(path, store.mirror_path("elsewhere"));
+    std::fs::write(path.join("file"), vec![1; 2_000_000]).unwrap();
+    drop(mirror);
+    remember(&store, "entry", &tree_with(&store, "f", 100_000));
+    let all: u64 = store.entries().iter().map(|entry| entry.bytes).sum();
+    store.collect(&Limits { max_used: all, target: all - 1, ..Limits::NONE });
+    assert!(!path.exists(), "it was used before the result was made");
+    assert_eq!(labels(&store), ["entry"]);
+    assert!(volume.exists());
+}
+
+#[test]
 fn writing_makes_room_by_collecting_and_says_when_there_is_none() {
     const LIMIT: u64 = 3_000_000;
     let folder = tempfile::tempdir().unwrap();

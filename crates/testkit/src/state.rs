@@ -78,15 +78,21 @@ impl State {
         self
     }
 
-    /// Gives the state folder the Debian packages that were downloaded for all tests.
+    /// Gives a user without root the Debian packages that were downloaded for all tests.
     pub fn with_packages(self) -> Self {
+        let user = self.user.as_ref().expect("root's engines have the packages anyway");
         let mut copy = Command::new("cp");
-        copy.arg("-r").arg(debian_cache()).arg(self.dir().join("debian"));
+        copy.arg("-r").arg(debian_cache()).arg(self.packages());
         assert!(copy.status().is_ok_and(|status| status.success()), "cannot copy packages");
-        if let Some(user) = &self.user {
-            user.own(&self.dir());
-        }
+        user.own(&self.packages());
+        let config = std::fs::read_to_string(self.engine_config()).expect("there are settings");
+        self.configure(&config);
         self
+    }
+
+    /// Where a user without root has Debian packages.
+    fn packages(&self) -> PathBuf {
+        self.folder.join("packages")
     }
 
     /// Whom commands run as, if that is not root.
@@ -130,10 +136,13 @@ impl State {
 
     /// Replaces the engine's settings; an engine that runs does not see it.
     pub fn configure(&self, config: &str) {
-        let cache = debian_cache();
-        let text = match self.user {
-            Some(_) => config.to_owned(),
-            None => format!("debian-cache = {:?}\n{config}\n", cache.display().to_string()),
+        let cache = match self.user {
+            Some(_) => Some(self.packages()).filter(|packages| packages.exists()),
+            None => Some(debian_cache()),
+        };
+        let text = match cache {
+            Some(cache) => format!("debian-cache = {:?}\n{config}\n", cache.display().to_string()),
+            None => config.to_owned(),
         };
         std::fs::write(self.engine_config(), text).expect("the settings can be written");
     }

@@ -1,4 +1,5 @@
-//! The folder of downloaded things, which several engines may share.
+//! The folder of downloaded things: a mirror of the store, which counts and collects it, or a folder that somebody names
+//! and several engines may share.
 //!
 //! ```text
 //! releases/<digest>   what the signed file of a suite said, with the time of the last look

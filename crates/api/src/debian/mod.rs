@@ -55,8 +55,9 @@ pub struct Settings {
     pub keyring: Option<PathBuf>,
     /// How old the state of a suite may grow.
     pub refresh: Duration,
-    /// Folder for downloads, which several engines may share.
-    pub cache: PathBuf,
+    /// Folder for downloads, which several engines may share and which is not ours to clean. Without it downloads are
+    /// part of the store.
+    pub cache: Option<PathBuf>,
 }
 
 /// Makes Debian images.
@@ -107,6 +108,7 @@ impl Assembler {
         address: &Address,
         cx: &Context,
     ) -> Result<String, protocol::Error> {
+        let _held = self.depot.hold().await?;
         let (plan, origins) = self.plan(address, cx.span()).await?;
         Ok(locked::to_text(&plan, &origins))
     }
@@ -118,6 +120,7 @@ impl Assembler {
         text: &str,
         cx: &Context,
     ) -> Result<Image, protocol::Error> {
+        let _held = self.depot.hold().await?;
         let origins = self.depot.origins(address).await?;
         let plan = locked::from_text(text, &origins)?;
         let image = self.of_plan(plan, &origins, cx.span()).await.map_err(|error| match error {
@@ -132,6 +135,7 @@ impl Assembler {
 
     /// The image of an address, made now where it is not there.
     pub async fn assemble(&self, address: &Address, report: &dyn Report) -> Result<Image, Error> {
+        let _held = self.depot.hold().await?;
         let (plan, origins) = self.plan(address, report).await?;
         self.of_plan(plan, &origins, report).await
     }

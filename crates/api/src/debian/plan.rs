@@ -130,6 +130,7 @@ impl Depot {
         if let Some(index) = super::blocking(move || stored_index(&stored)).await? {
             return Ok(index);
         }
+        self.make_room(file.size).await?;
         let temporary = self.cache.temporary();
         let expected = fetch::Expected { sha256: file.sha256, size: file.size };
         self.fetcher.fetch_to_file(url, temporary.path(), &expected, progress).await?;

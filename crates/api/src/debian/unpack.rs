@@ -171,6 +171,7 @@ impl Depot {
         if path.exists() {
             return Ok(());
         }
+        self.make_room(package.size).await?;
         let temporary = self.cache.temporary();
         let expected = fetch::Expected { sha256: package.sha256, size: package.size };
         let mut before = 0;

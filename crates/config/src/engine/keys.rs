@@ -194,7 +194,7 @@ pub const KEYS: &[Key] = &[
         name: "debian-cache",
         form: Form::Path,
         default: "",
-        doc: "Folder that keeps downloaded packages and indexes, which several engines may share. Without it they are kept in the state folder.",
+        doc: "Folder that keeps downloaded packages and indexes, which several engines may share. The engine never cleans it. Without it downloads are part of the cache: they count, and go when room is needed.",
     },
     Key {
         name: "proxy",

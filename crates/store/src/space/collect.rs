@@ -2,7 +2,8 @@
 //!
 //! A layer goes with every remembered result that needs it, so the order is one of layers, blobs and
 //! volumes: first what nothing needs, then what was not used for long, then the rest, always the
-//! least recently used first, and of equals what the fewest results need; volumes last. What somebody works with stays. Files go before rows: a
+//! least recently used first, and of equals what the fewest results need; volumes of users last, while a mirror, which can
+//! be fetched again, takes its turn among the results. What somebody works with stays. Files go before rows: a
 //! row without its files is a miss, and on a full disk no row can be written before a file is gone.
 
 use super::{Limits, Shared, Thing};
@@ -11,6 +12,7 @@ use crate::database::ActionRow;
 use crate::needs::Needs;
 use crate::pins::Pins;
 use crate::snapshot::LayerId;
+use crate::volume::MIRROR;
 use protocol::Digest;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -92,10 +94,10 @@ impl Shared {
     fn order(&self, rows: &Rows, limits: &Limits) -> Vec<(Turn, Thing)> {
         let now = nanoseconds(SystemTime::now());
         let recent = now.saturating_sub(i64::try_from(limits.keep.as_nanos()).unwrap_or(i64::MAX));
+        let by_use = |used: i64| if used < recent { Turn::Old(used) } else { Turn::Recent(used) };
         let turn = |thing: Thing| match rows.of(&thing) {
             None => Turn::Unneeded,
-            Some(needed) if needed.last_used < recent => Turn::Old(needed.last_used),
-            Some(needed) => Turn::Recent(needed.last_used),
+            Some(needed) => by_use(needed.last_used),
         };
         let ledger = self.ledger();
         let layers = ledger.layers().keys().map(|id| Thing::Layer(*id));
@@ -105,7 +107,9 @@ impl Shared {
         for id in ledger.volumes().keys() {
             let key = self.state.path().join(id.folder()).join("key");
             let used = fs::metadata(key).and_then(|key| key.modified()).unwrap_or(UNIX_EPOCH);
-            order.push((Turn::Volume(nanoseconds(used)), Thing::Volume(*id)));
+            let used = nanoseconds(used);
+            let turn = if id.number == MIRROR { by_use(used) } else { Turn::Volume(used) };
+            order.push((turn, Thing::Volume(*id)));
         }
         drop(ledger);
         let needed_by = |thing: &Thing| rows.of(thing).map_or(0, |needed| needed.results);

@@ -35,14 +35,14 @@ impl Archive {
         self.folder.path().join(name)
     }
 
+    /// With downloads in a folder that is not the store's.
     pub(super) fn depot(&self, refresh: Duration) -> Depot {
-        let settings = Settings {
-            apt: self.path("apt"),
-            mirror: None,
-            keyring: None,
-            refresh,
-            cache: self.path("cache"),
-        };
+        self.depot_with(refresh, Some(self.path("cache")))
+    }
+
+    pub(super) fn depot_with(&self, refresh: Duration, cache: Option<PathBuf>) -> Depot {
+        let settings =
+            Settings { apt: self.path("apt"), mirror: None, keyring: None, refresh, cache };
         let store = store::Store::open(&self.path("state")).unwrap();
         let mut depot =
             Depot::new(store, fetch::Fetcher::new(fetch::Settings::default()), settings);

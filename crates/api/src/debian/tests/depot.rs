@@ -9,7 +9,7 @@ use crate::debian::identity;
 use crate::debian::plan::{Package, Plan};
 use std::fs;
 use std::time::Duration;
-use store::Snapshot;
+use store::{CacheEntry, Limits, Snapshot};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -26,6 +26,7 @@ fn archive() -> Archive {
 
 async fn plan(depot: &Depot, address: &str, steps: &Steps) -> Result<Plan, Error> {
     let address = Address::parse(address).unwrap().unwrap();
+    let _held = depot.hold().await?;
     let origins = depot.origins(&address).await?;
     let suites = vec![depot.suite(&origins[0]).await?];
     depot.plan(&address, &suites, steps).await
@@ -177,4 +178,56 @@ async fn a_damaged_package_of_the_cache_is_not_used() {
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
     assert!(!path.exists());
     assert_eq!(depot.unpacked(&plan.base, &steps).await.unwrap().len(), 2);
+}
+
+/// The downloads as the store lists them.
+fn downloads(depot: &Depot) -> Option<CacheEntry> {
+    depot.store.entries().into_iter().find(|entry| entry.label == "mirror of Debian packages")
+}
+
+#[tokio::test]
+async fn downloads_of_our_own_count_and_go_when_nobody_holds_them() {
+    let archive = archive();
+    let (depot, steps) = (archive.depot_with(DAY, None), Steps::default());
+    let held = depot.hold().await.unwrap();
+    let plan = plan(&depot, "deb://suite", &steps).await.unwrap();
+    depot.downloaded(&plan.base, &steps).await.unwrap();
+    let package = depot.cache.package(&plan.base[0].sha256);
+    depot.store.collect(&Limits::NOTHING);
+    assert!(package.exists(), "somebody works with it");
+    drop(held);
+    let listed = downloads(&depot).unwrap();
+    assert!(listed.bytes >= fs::metadata(&package).unwrap().len(), "{listed:?}");
+    assert_eq!((listed.kind.as_str(), listed.in_use), ("mirror", false));
+    let freed = depot.store.collect(&Limits::NOTHING).bytes;
+    assert!(freed >= listed.bytes && !package.exists());
+    assert_eq!(downloads(&depot), None);
+    let _held = depot.hold().await.unwrap();
+    steps.take();
+    assert_eq!(depot.unpacked(&plan.base, &steps).await.unwrap().len(), 2);
+    assert_eq!(steps.take(), ["download packages", "unpack packages"]);
+}
+
+#[tokio::test]
+async fn downloads_of_others_are_left_alone() {
+    let archive = archive();
+    let (depot, steps) = (archive.depot(DAY), Steps::default());
+    let plan = plan(&depot, "deb://suite", &steps).await.unwrap();
+    depot.downloaded(&plan.base, &steps).await.unwrap();
+    assert_eq!(downloads(&depot), None);
+    depot.store.collect(&Limits::NOTHING);
+    assert!(depot.cache.package(&plan.base[0].sha256).exists());
+}
+
+#[tokio::test]
+async fn a_download_that_has_no_room_is_refused_before_it_begins() {
+    let archive = archive();
+    let (mut depot, steps) = (archive.depot_with(DAY, None), Steps::default());
+    let _held = depot.hold().await.unwrap();
+    let plan = plan(&depot, "deb://suite", &steps).await.unwrap();
+    let limits = Limits { max_used: 1, ..Limits::NONE };
+    depot.store = store::Store::open_limited(&archive.path("other"), |_| limits).unwrap();
+    let error = depot.downloaded(&plan.base, &steps).await.unwrap_err();
+    assert!(error.to_string().contains("is full"), "{error}");
+    assert!(!depot.cache.package(&plan.base[0].sha256).exists());
 }

@@ -13,7 +13,7 @@ fn settings(folder: &Path) -> Settings {
         mirror: None,
         keyring: None,
         refresh: Duration::ZERO,
-        cache: folder.join("cache"),
+        cache: Some(folder.join("cache")),
     }
 }
 

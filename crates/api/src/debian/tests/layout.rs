@@ -36,6 +36,7 @@ async fn lay(
     archive.publish();
     let (depot, steps) = (archive.depot(Duration::MAX), Steps::default());
     let address = Address::parse("deb://suite").unwrap().unwrap();
+    let _held = depot.hold().await.unwrap();
     let origins = depot.origins(&address).await.unwrap();
     let suites = [depot.suite(&origins[0]).await.unwrap()];
     let plan = depot.plan(&address, &suites, &steps).await.unwrap();
