@@ -1,8 +1,9 @@
 //! [`Keeper`]: the thread that looks after the store while nobody else does anything.
 //!
-//! After a start it collects layers that nobody knows; then it scrubs. It has the lowest priority,
+//! After a start it collects layers that nobody knows; then it scrubs, layers first and then blobs. It has the lowest priority,
 //! rests whenever something was made a moment ago, and reads no faster than [`RATE`].
 
+use super::blobs::DueBlobs;
 use super::inspector::Inspector;
 use super::{orphans, scrub};
 use crate::Error;
@@ -72,9 +73,11 @@ fn keep(inspector: &Inspector, stop: &Stop) {
         let time = Duration::from_nanos(bytes as u64 * 1_000_000_000 / RATE);
         !stop.rest(time)
     };
+    let mut blobs = DueBlobs::default();
     while !stop.is_set() {
         let rest = match inspector.state.durable().until_quiet(QUIET) {
             Duration::ZERO if scrub::step(inspector, &mut pace) => continue,
+            Duration::ZERO if blobs.step(inspector, &mut pace) => continue,
             Duration::ZERO => REST,
             busy => busy,
         };

@@ -4,8 +4,9 @@
 //! that it names are on disk: [`Durable`] knows what is not and syncs it. And a layer that somebody
 //! uses is what it was when it was made: beside each committed layer lies a manifest, with which
 //! [`Inspector`] compares it at its first use after a start, [`Verified`] readers what they read, and
-//! [`Keeper`] everything, in idle time.
+//! [`Keeper`] everything, blobs too, in idle time.
 
+mod blobs;
 mod check;
 mod inspector;
 mod keeper;

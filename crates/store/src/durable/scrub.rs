@@ -1,4 +1,4 @@
-//! The scrub: reads everything again, a little at a time, while nothing else is to be done.
+//! The scrub: reads all layers again, a little at a time, while nothing else is to be done.
 //!
 //! Files whose digest nobody knows get one; the others are compared. The layer that was read
 //! longest ago is next, and the database remembers when that was: where the scrub was survives a
@@ -16,19 +16,20 @@ use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// Everything is read again after this long.
-const AGAIN_AFTER: i64 = 7 * 24 * 3600;
+pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Bytes read at once.
-const PIECE: usize = 256 * 1024;
+pub(super) const PIECE: usize = 256 * 1024;
 
-/// Why a layer was not read to its end.
+/// Why a layer or a blob was not read to its end.
 pub(crate) enum Trouble {
     /// Whoever sets the pace said so.
     Stopped,
     /// Something is not as it was.
     Damage(String),
-    /// It could not be read or written down, which says nothing about the layer.
+    /// It could not be read or written down, which says nothing about what is in it.
     Io(io::Error),
 }
 
@@ -42,7 +43,9 @@ impl From<Errno> for Trouble {
 /// time, and says whether to go on. False when there is nothing to do.
 pub(crate) fn step(inspector: &Inspector, pace: &mut dyn FnMut(usize) -> bool) -> bool {
     let now = crate::database::now();
-    let Some((layer, digest)) = inspector.database.next_to_scrub(now - AGAIN_AFTER) else {
+    let Some((layer, digest)) =
+        inspector.database.next_to_scrub(now - AGAIN_AFTER.as_secs() as i64)
+    else {
         return false;
     };
     match read(inspector, layer, &digest, pace) {

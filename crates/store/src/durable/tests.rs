@@ -1,5 +1,6 @@
 //! Rows wait for bytes; what is damaged is noticed, given up and made again.
 
+use super::blobs::DueBlobs;
 use super::{Content, scrub};
 use crate::{Error, Meta, Needs, Remembered, Snapshot, Store, ViewError};
 use protocol::Digest;
@@ -250,6 +251,40 @@ fn the_scrub_learns_digests_remembers_where_it_was_and_finds_damage() {
     assert!(scrub::step(inspector, &mut |_| true));
     assert!(store.is_lost(&snapshot) && !store.is_lost(&other));
     assert!(store.0.state.durable().is_lost(Content::Layer(layer.id)));
+}
+
+#[test]
+fn the_scrub_of_blobs_finds_damage_and_remembers_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let texts = [&b"whole"[..], b"flipped", b"cut", b"young"];
+    let ids = texts.map(|text| store.put_blob(text).unwrap());
+    let place = |number: usize| crate::blob::place(&store.0.state, &ids[number]);
+    let needs = Needs::new().blob(&ids[1]).encode();
+    let remembered =
+        Remembered { value: b"x".into(), kind: "test", needs, ..Remembered::default() };
+    store.put_action(key("x"), remembered);
+    store.flush().unwrap();
+    flip(&place(1));
+    fs::write(place(2), b"cu").unwrap();
+    flip(&place(3));
+    let long_ago = |number: usize| {
+        let time = SystemTime::now() - Duration::from_secs((30 - number as u64) * 24 * 3600);
+        fs::File::open(place(number)).unwrap().set_modified(time).unwrap();
+    };
+    (0..3).for_each(long_ago);
+    let inspector = &store.0.inspector;
+    let mut due = DueBlobs::default();
+    assert!(due.step(inspector, &mut |_| false), "stopped at once: nothing is noted");
+    for more in [true, true, true, false] {
+        assert_eq!(due.step(inspector, &mut |_| true), more);
+    }
+    let lost = ids.map(|id| store.is_lost_blob(&id));
+    assert_eq!(lost, [false, true, true, false], "the last was written a moment ago");
+    assert!(place(0).exists() && store.pin_blob(&ids[1]).is_none());
+    assert!(!DueBlobs::default().step(inspector, &mut |_| true), "the rest was read a moment ago");
+    assert_eq!(store.put_blob(texts[1]).unwrap(), ids[1]);
+    assert!(store.pin_blob(&ids[1]).is_some() && !store.is_lost_blob(&ids[1]));
 }
 
 #[test]
