@@ -2,13 +2,15 @@
 
 use crate::image::{Image, enter};
 use crate::packages::{Purpose, require};
-use crate::project::Project;
+use crate::project::{Project, variable};
 use crate::selection::build;
 use crate::test::{Suite, report};
 use anyhow::Result;
 
-/// Rounds of each loop; the suite makes 20.
-const ROUNDS: &str = "200";
+/// How many rounds each loop makes; the suite makes 20.
+const ROUNDS: &str = "TESTKIT_ROUNDS";
+/// Rounds where nobody says otherwise.
+const MANY: &str = "200";
 
 /// Tests that loop over `testkit::rounds` live in this module of the end to end tests.
 const LOOPS: &str = "must_hold::";
@@ -25,7 +27,7 @@ pub(crate) fn inside(project: &Project, words: &[&str]) -> Result<()> {
     let image = Image::mount(project, "soak")?;
     let filter = words.first().copied().unwrap_or(LOOPS);
     let mut suite = Suite::prepare(project, &image)?;
-    suite.set("TESTKIT_ROUNDS", ROUNDS);
+    suite.set(ROUNDS, variable(ROUNDS).as_deref().unwrap_or(MANY));
     suite.set("TESTKIT_DEADLINE", "3600");
     suite.show_output();
     report(suite.run(Some(filter))?)
