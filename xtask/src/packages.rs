@@ -56,6 +56,7 @@ const TEST: &[Need] = &[
     Need { package: "passt", present: || exists("pasta") },
     Need { package: "openssh-client", present: || exists("ssh") && exists("ssh-keygen") },
     Need { package: "openssh-server", present: || file("/usr/sbin/sshd") },
+    Need { package: "sshfs", present: || exists("sshfs") },
     Need { package: "git", present: || exists("git") },
     Need { package: "dropbear-bin", present: || exists("dropbear") },
     Need { package: "qemu-user-static", present: || exists("qemu-aarch64-static") },

@@ -109,7 +109,8 @@ impl Op for ContainerAt {
     }
 }
 
-/// The volume at this address: `engine://name[/directory]`.
+/// The volume at this address: `engine://name[/directory]`, or
+/// `sshfs://user@host[:port]/directory?privateKey=<secret>&knownHosts=<secret>`.
 #[derive(Args)]
 struct VolumeAt {}
 
@@ -117,6 +118,7 @@ impl Op for VolumeAt {
     type Parent = Address;
     type Output = Volume;
     const NAME: &'static str = "volume";
+    const SCOPE: Scope = Scope::Session;
 
     async fn run(&self, address: &Address, _: &Context) -> Result<Volume, Error> {
         Volume::at(&address.0)

@@ -48,6 +48,7 @@ mod socket;
 mod stat;
 mod stop;
 mod surroundings;
+mod terminal;
 mod times;
 mod tree;
 mod volume;
@@ -90,6 +91,7 @@ pub fn install(builder: &mut graph::Builder) {
     json_value::install(builder);
     schema_tool::install(builder);
     volume::install(builder);
+    terminal::install(builder);
     git::install(builder);
     // `GitRepository.commit` made a reference before it made a commit; clients of both times ask.
     builder.answer_for("GitRef", "GitCommit");
@@ -110,6 +112,74 @@ mod tests {
     #[test]
     fn every_op_has_the_arguments_and_types_of_the_schema() {
         graph();
+    }
+
+    /// Types that come with modules, workspaces, checks and generators, models and the cloud, with all of their fields.
+    /// A star stands for the rest of a name.
+    const TYPES_TO_COME: [&str; 17] = [
+        "*TypeDef",
+        "Agent*",
+        "Binding",
+        "Check*",
+        "Cloud",
+        "CurrentModule*",
+        "Env",
+        "Function*",
+        "GeneratedCode",
+        "Generator*",
+        "LLM*",
+        "Module*",
+        "SDKConfig",
+        "SourceMap",
+        "Up",
+        "UpGroup",
+        "Workspace*",
+    ];
+    /// What leads to them from types that are there.
+    const FIELDS_TO_COME: [&str; 19] = [
+        "Directory.asModule",
+        "Directory.asModuleSource",
+        "Directory.asWorkspace",
+        "GitRef.asWorkspace",
+        "GitRepository.asWorkspace",
+        "Query.cloud",
+        "Query.currentEnv",
+        "Query.currentFunctionCall",
+        "Query.currentModule",
+        "Query.currentTypeDefs",
+        "Query.currentWorkspace",
+        "Query.env",
+        "Query.function",
+        "Query.generatedCode",
+        "Query.llm",
+        "Query.module",
+        "Query.moduleSource",
+        "Query.sourceMap",
+        "Query.typeDef",
+    ];
+
+    fn is_to_come(name: &str) -> bool {
+        let fits = |pattern: &&str| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+            (Some(end), _) => name.ends_with(end),
+            (_, Some(start)) => name.starts_with(start),
+            _ => name == *pattern,
+        };
+        TYPES_TO_COME.iter().any(fits)
+    }
+
+    #[test]
+    fn every_field_is_built_but_those_of_what_is_to_come() {
+        let graph = graph();
+        let mut left = vec![];
+        for (name, type_) in graph.schema().types.iter().filter(|(name, _)| !is_to_come(name)) {
+            // What an interface has, the types have that it stands for.
+            if type_.kind == TypeKind::Object {
+                let missing = type_.fields.iter().filter(|field| !field.implemented);
+                left.extend(missing.map(|field| format!("{name}.{}", field.name)));
+            }
+        }
+        left.retain(|field| !FIELDS_TO_COME.contains(&field.as_str()));
+        assert!(left.is_empty(), "these fields answer \"not implemented yet\": {left:?}");
     }
 
     /// What of a type that built fields give or take has no description.

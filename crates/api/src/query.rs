@@ -10,7 +10,7 @@ use crate::platform;
 use crate::scalars::Platform;
 use crate::services::Services;
 use crate::tree::Tree;
-use graph::{Args, Builder, Context, Op, Root};
+use graph::{Args, Builder, Context, Object, Op, Root};
 use protocol::{Error, Value};
 
 pub(crate) fn install(builder: &mut Builder) {
@@ -19,6 +19,7 @@ pub(crate) fn install(builder: &mut Builder) {
         .install::<MakeDirectory>()
         .install::<MakeFile>()
         .install::<BuiltinContainer>()
+        .install::<CurrentNode>()
         .install::<Version>()
         .install::<DefaultPlatform>();
 }
@@ -66,6 +67,38 @@ impl Op for BuiltinContainer {
         let message = format!("this engine has no built-in container `{}`", self.digest);
         Err(Error::user(message).with_hint("start from an image: `container { from(...) }`"))
     }
+}
+
+/// The object that a function of a module was called on. Nobody else has one, and gets an error that says so.
+#[derive(Args)]
+struct CurrentNode {}
+
+/// An object of any type, which no session has that is not a function's.
+enum Receiver {}
+
+impl Object for Receiver {
+    const TYPE: &'static str = "Node";
+}
+
+impl Op for CurrentNode {
+    type Parent = Root;
+    type Output = Receiver;
+    const NAME: &'static str = "currentNode";
+
+    fn check(_: &[(Box<str>, Value)]) -> Result<(), Error> {
+        Err(no_receiver())
+    }
+
+    async fn run(&self, _: &Root, _: &Context) -> Result<Receiver, Error> {
+        Err(no_receiver())
+    }
+}
+
+fn no_receiver() -> Error {
+    Error::user(
+        "there is no current object: this is no function of a module that was called on one",
+    )
+    .with_hint("load the object that you mean by its id: `node(id: ...)`")
 }
 
 /// An empty directory.

@@ -6,7 +6,8 @@ use crate::http::Web;
 use crate::image::Images;
 use crate::surroundings::Surroundings;
 use protocol::Error;
-use sandbox::Sandbox;
+use sandbox::{Errands, Sandbox};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use store::{Snapshot, Store, Target, View};
 
@@ -24,6 +25,8 @@ pub struct Services {
     pub images: Images,
     /// Files of web servers.
     pub web: Web,
+    /// Runs programs of the host.
+    pub errands: Arc<Errands>,
     /// Repositories of git.
     pub git: crate::git::Service,
     /// Who uses which cache volume.

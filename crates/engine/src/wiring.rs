@@ -86,7 +86,8 @@ pub(crate) fn open(
         },
     };
     let known_hosts = state_dir.join("known_hosts");
-    let git = api::git::Service::new(errands, proxies.clone(), &known_hosts);
+    let errands = Arc::new(errands);
+    let git = api::git::Service::new(errands.clone(), proxies.clone(), &known_hosts);
     let volumes = Turns::default();
     let images = crate::registries::images(config)?;
     let slots = Slots::default();
@@ -98,6 +99,7 @@ pub(crate) fn open(
         debian,
         images,
         web: crate::network::web(config)?,
+        errands,
         git,
         volumes,
         slots,

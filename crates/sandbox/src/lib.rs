@@ -21,6 +21,7 @@ mod driver;
 mod endpoint;
 mod errands;
 mod error;
+mod fuse;
 mod gpus;
 mod hosts;
 mod launch;
@@ -41,8 +42,9 @@ pub use cgroup::sweep;
 pub use endpoint::{Endpoint, Opened};
 pub use errands::{Done, Errand, Errands, Heard, errands_main};
 pub use error::{Error, NO_PROGRAM};
+pub use fuse::{answered_mount, is_answered};
 pub use gpus::{Gpu, gpus};
-pub use memory::{MEMORY_ENTRY, memory_file, memory_socket};
+pub use memory::{MEMORY_ENTRY, memory_file, memory_place, memory_socket};
 pub use sandbox::Sandbox;
 pub use spec::{
     Begun, Company, Exit, Filter, Lead, Limits, MountPoint, Network, Oom, Output, Process, Root,

@@ -12,8 +12,9 @@ use rustix::mount::{
 };
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use store::Mount;
 
 /// Name of the one entry.
@@ -47,6 +48,12 @@ pub fn memory_socket(owner: (u32, u32)) -> Result<(Mount, UnixListener), Error> 
         Ok((Mount::from_fd(folder), listener))
     };
     made().map_err(Error::host("cannot make a socket in memory"))
+}
+
+/// Where other processes find the one entry of a file system in memory, for as long as we hold that.
+pub fn memory_place(mount: &Mount) -> PathBuf {
+    let (process, number) = (std::process::id(), mount.as_fd().as_raw_fd());
+    PathBuf::from(format!("/proc/{process}/fd/{number}/{MEMORY_ENTRY}"))
 }
 
 /// An empty file system in memory, attached nowhere.

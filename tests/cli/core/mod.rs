@@ -29,5 +29,6 @@ mod mounts;
 mod output;
 mod platform;
 mod search;
+mod sshfs_volume;
 mod variables;
 mod volume;

@@ -13,13 +13,14 @@ use super::places::{places, targets, within};
 use super::secrets::Revealed;
 use super::sockets::{self, Listening};
 use super::terminal;
-use super::volumes::{self, OpenVolume};
+use super::volumes::{self, Opened};
 use super::{Container, DEFAULT_PATH, MountPoint, MountSource, Place};
 use crate::edit::Edit;
 use crate::nest::{self, Nested};
 use crate::owner::{self, Identity, OwnerSpec};
 use crate::services::Services;
 use crate::tree::Tree;
+use crate::volume::Serving;
 use graph::{Context, Hold, Remembered};
 use protocol::{Digest, Error, ErrorKind};
 use redact::Known;
@@ -128,9 +129,7 @@ pub(super) async fn action(
                 digest.text("cache").text(&cache.key);
                 volumes::digest_into(cache, &mut digest, services).await?
             }
-            MountSource::Volume(volume) => {
-                digest.text("volume").text(&volume.key).text(&volume.subdir)
-            }
+            MountSource::Volume(volume) => volume.digest_into(&mut digest, cx).await?,
             MountSource::Temporary { size } => digest.text("tmpfs").number(size.unwrap_or(0)),
         };
     }
@@ -196,8 +195,8 @@ fn part(key: Digest, name: &str) -> Digest {
 pub(super) struct Workspace {
     root: Option<Scratch>,
     mounts: Vec<MountWork>,
-    /// Cache volumes, and the right to use them.
-    volumes: Vec<OpenVolume>,
+    /// Volumes, and the right to use them.
+    volumes: Opened,
     /// Trees that are mounted and cannot be changed.
     trees: Vec<Snapshot>,
     _sockets: Vec<Listening>,
@@ -327,6 +326,8 @@ pub(super) struct PreparedExec {
     pub(super) nested: Option<Nested>,
     /// The services that it reaches.
     pub(super) bound: Bound,
+    /// Who answers for its files that are elsewhere. Not with the workspace, which waits for its last process.
+    _serving: Vec<Serving>,
 }
 
 /// Makes everything that a run of the command needs.
@@ -348,8 +349,8 @@ pub(super) async fn prepare(
         });
     }
     services.in_place(|| services.store.make_room())?;
-    let volumes = volumes::open(container, &rootfs, services, cx.span()).await?;
-    let parts = Parts { rootfs: &rootfs, trees, volumes, revealed, bound };
+    let (volumes, serving) = volumes::open(container, &rootfs, services, cx).await?;
+    let parts = Parts { rootfs: &rootfs, trees, volumes, serving, revealed, bound };
     services.in_place(|| assemble(container, command, cx, parts))
 }
 
@@ -358,7 +359,8 @@ struct Parts<'a> {
     rootfs: &'a Snapshot,
     /// The trees of the mounts, in their order.
     trees: Vec<Snapshot>,
-    volumes: Vec<OpenVolume>,
+    volumes: Opened,
+    serving: Vec<Serving>,
     revealed: &'a Revealed,
     bound: Bound,
 }
@@ -370,7 +372,7 @@ fn assemble(
     cx: &Context,
     parts: Parts<'_>,
 ) -> Result<PreparedExec, Error> {
-    let Parts { rootfs, trees, volumes, revealed, bound } = parts;
+    let Parts { rootfs, trees, volumes, serving, revealed, bound } = parts;
     let services = cx.get::<Services>()?;
     let identity = identity(container, rootfs, services)?;
     let root = services.store.begin(rootfs, &targets(container, services))?;
@@ -427,7 +429,7 @@ fn assemble(
         lead: None,
         keep: Box::new(workspace.clone()),
     };
-    Ok(PreparedExec { spec, workspace, watch, stopped, gone, nested, bound })
+    Ok(PreparedExec { spec, workspace, watch, stopped, gone, nested, bound, _serving: serving })
 }
 
 /// What a session inside is told about its container.
@@ -448,7 +450,7 @@ fn watch(services: &Services, workspace: &Workspace) -> (RunWatch, oneshot::Rece
         MountWork::Plain => None,
     });
     let scratches: Vec<&Scratch> = workspace.root.iter().chain(mounts).collect();
-    let volumes: Vec<&Volume> = workspace.volumes.iter().map(|open| &open.volume).collect();
+    let volumes: Vec<&Volume> = workspace.volumes.volumes.iter().map(|open| &open.volume).collect();
     // A command that has just ended by itself does not hear it.
     let watch = services.store.watch(&scratches, &volumes, |full| drop(stop.send(full)));
     (watch, stopped)
@@ -533,15 +535,12 @@ fn open_mount(
             (sandbox::Source::Mount(mount), MountWork::Overlay(scratch))
         }
         MountSource::Cache(cache) => {
-            let open = workspace.volumes.iter().find(|open| open.key == cache.key);
-            let open = open.ok_or_else(|| Error::internal("a cache volume was not opened"))?;
-            (sandbox::Source::Mount(open.volume.mount()?), MountWork::Plain)
+            let volume = workspace.volumes.find(&cache.key)?;
+            (sandbox::Source::Mount(volume.mount()?), MountWork::Plain)
         }
         MountSource::Volume(live) => {
-            let open = workspace.volumes.iter().find(|open| open.key == live.key);
-            let open = open.ok_or_else(|| Error::internal("a volume was not opened"))?;
-            let mount = open.volume.mount_below(&live.subdir)?;
-            (sandbox::Source::Mount(mount), MountWork::Plain)
+            let mounted = workspace.volumes.mount(live, &mount.path)?;
+            (sandbox::Source::Mount(mounted), MountWork::Plain)
         }
         MountSource::Temporary { size } => {
             (sandbox::Source::Tmpfs { size: *size }, MountWork::Plain)

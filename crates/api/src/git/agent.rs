@@ -9,8 +9,7 @@ use crate::socket::Socket;
 use git::Agent;
 use graph::Context;
 use protocol::Error;
-use std::os::fd::{AsFd, AsRawFd};
-use std::path::PathBuf;
+use sandbox::memory_place;
 use store::Mount;
 
 /// An agent that programs of this engine may ask while this is held.
@@ -33,21 +32,15 @@ impl Lent {
             true => {
                 let text = format!("{}\n", known_hosts.trim());
                 let file = sandbox::memory_file(text.as_bytes(), 0o600, (0, 0)).map_err(failed)?;
-                (place(&file), Some(file))
+                (memory_place(&file), Some(file))
             }
             false => (services.git.known_hosts()?.to_owned(), None),
         };
-        let agent = Agent { socket: place(&mount), known_hosts: file, strict };
+        let agent = Agent { socket: memory_place(&mount), known_hosts: file, strict };
         Ok(Self { agent, _socket: mount, _listening: listening, _known_hosts: held })
     }
 
     pub(super) fn agent(&self) -> Agent {
         self.agent.clone()
     }
-}
-
-/// Where other processes find the one entry of a file system in memory.
-fn place(mount: &Mount) -> PathBuf {
-    let (process, number) = (std::process::id(), mount.as_fd().as_raw_fd());
-    PathBuf::from(format!("/proc/{process}/fd/{number}/{}", sandbox::MEMORY_ENTRY))
 }

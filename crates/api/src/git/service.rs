@@ -19,7 +19,11 @@ pub struct Service {
 
 impl Service {
     /// Runs git by way of `errands`, with these further variables, and remembers hosts in a file.
-    pub fn new(errands: Errands, variables: Vec<(String, String)>, known_hosts: &Path) -> Self {
+    pub fn new(
+        errands: Arc<Errands>,
+        variables: Vec<(String, String)>,
+        known_hosts: &Path,
+    ) -> Self {
         let git = Git::new(Arc::new(Runner(errands)), variables);
         Self { git, known_hosts: known_hosts.to_owned(), writers: Mutex::default() }
     }
@@ -52,7 +56,7 @@ impl Service {
 }
 
 /// Runs git as an errand.
-struct Runner(Errands);
+struct Runner(Arc<Errands>);
 
 impl Run for Runner {
     fn run(&self, command: Command) -> BoxFuture<'_, Result<Output, RunError>> {
@@ -63,6 +67,7 @@ impl Run for Runner {
             environment,
             folder: folder.display().to_string(),
             input,
+            stdin: None,
             limit,
             heard,
         };

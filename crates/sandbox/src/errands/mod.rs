@@ -57,6 +57,8 @@ pub struct Errand {
     pub folder: String,
     /// What it reads.
     pub input: Vec<u8>,
+    /// What its standard input is, instead of that.
+    pub stdin: Option<OwnedFd>,
     /// Most that it may write to its standard output.
     pub limit: usize,
     /// Hears what it says on its standard error, as it comes.
@@ -112,7 +114,7 @@ impl Errands {
 
     /// Runs a program to its end. It is killed, with all that it started, when nobody waits any more.
     pub async fn run(&self, errand: Errand) -> Result<Done, Error> {
-        let Errand { program, arguments, environment, folder, input, limit, heard } = errand;
+        let Errand { program, arguments, environment, folder, input, stdin, limit, heard } = errand;
         let order = Order { program, arguments, environment, folder };
         let bytes = postcard::to_stdvec(&order)
             .map_err(|error| Error::Invalid(format!("cannot ask for a program: {error}")))?;
@@ -121,7 +123,10 @@ impl Errands {
             return Err(Error::Invalid(format!("arguments for `{name}` are too long")));
         }
         let failed = |errno: Errno| Error::host("cannot run a program")(errno.into());
-        let stdin = input_file(&input).map_err(Error::host("cannot run a program"))?;
+        let stdin = match stdin {
+            Some(given) => given,
+            None => input_file(&input).map_err(Error::host("cannot run a program"))?.into(),
+        };
         let (out, stdout) = pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
         let (talk, stderr) = pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
         let (line, theirs) = packet::pair().map_err(failed)?;

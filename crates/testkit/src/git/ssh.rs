@@ -1,6 +1,7 @@
 //! [`SshServer`]: the system's `sshd` for one test, with a key and an agent that holds it.
 
-use crate::process::wait_until;
+use crate::process::{signal, tree, wait_until};
+use rustix::process::Signal;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -33,7 +34,8 @@ impl SshServer {
         let path = |name: &str| folder.join(name).display().to_string();
         let config = format!(
             "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
-             StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\n",
+             StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\n\
+             Subsystem sftp internal-sftp\n",
             path("host"),
             path("user.pub")
         );
@@ -61,9 +63,26 @@ impl SshServer {
         self.folder.join("agent")
     }
 
-    /// The url of a repository, by its path on this machine.
+    /// The file of the key that it lets in.
+    pub fn key(&self) -> PathBuf {
+        self.folder.join("user")
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The url of a repository or a directory, by its path on this machine.
     pub fn url(&self, path: &Path) -> String {
         format!("ssh://root@127.0.0.1:{}{}", self.port, path.display())
+    }
+
+    /// Lets it say nothing any more, to nobody, while its connections stay.
+    pub fn silence(&self) {
+        for process in tree(self.server.id() as i32) {
+            signal(process.pid, Signal::STOP);
+        }
     }
 
     /// The line that a `known_hosts` file has of the server.
@@ -76,6 +95,9 @@ impl SshServer {
 
 impl Drop for SshServer {
     fn drop(&mut self) {
+        for process in tree(self.server.id() as i32) {
+            process.kill();
+        }
         for child in [&mut self.server, &mut self.agent] {
             let _ = child.kill();
             let _ = child.wait();
