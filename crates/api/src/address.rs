@@ -119,6 +119,7 @@ impl Op for VolumeAt {
     type Output = Volume;
     const NAME: &'static str = "volume";
     const SCOPE: Scope = Scope::Session;
+    const EAGER: bool = true;
 
     async fn run(&self, address: &Address, _: &Context) -> Result<Volume, Error> {
         Volume::at(&address.0)
@@ -134,6 +135,7 @@ impl Op for ServiceAt {
     type Output = Service;
     const NAME: &'static str = "service";
     const SCOPE: Scope = Scope::Session;
+    const EAGER: bool = true;
 
     async fn run(&self, address: &Address, cx: &Context) -> Result<Service, Error> {
         Service::at(&address.0, cx)

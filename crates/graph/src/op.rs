@@ -68,6 +68,10 @@ pub trait Op: Args {
     /// Who may use the result, and for how long it is remembered.
     const SCOPE: Scope = Scope::Shared;
 
+    /// Whether asking for the `id` already runs it, so that what only running it shows to be wrong is said at once.
+    /// For what is cheap, and would otherwise fail far from where it was written.
+    const EAGER: bool = false;
+
     /// Checks that need no evaluation. They run when the call is made, so already when only its
     /// `id` is asked. Only arguments that were given and differ from their default are there.
     fn check(_args: &[(Box<str>, Value)]) -> Result<(), Error> {
@@ -179,6 +183,7 @@ pub(crate) trait Resolver: Send + Sync {
     fn scope(&self) -> Scope;
     /// The object type it makes, one or many.
     fn object(&self) -> Option<&'static str>;
+    fn is_eager(&self) -> bool;
     fn check(&self, args: &[(Box<str>, Value)]) -> Result<(), Error>;
     fn is_unique(&self, args: &[(Box<str>, Value)]) -> bool;
     /// Whether all that an outcome of this op stands for is still there.
@@ -208,6 +213,10 @@ impl<O: Op> Resolver for Erased<O> {
 
     fn object(&self) -> Option<&'static str> {
         O::Output::OBJECT
+    }
+
+    fn is_eager(&self) -> bool {
+        O::EAGER
     }
 
     fn check(&self, args: &[(Box<str>, Value)]) -> Result<(), Error> {

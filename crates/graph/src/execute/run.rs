@@ -156,7 +156,7 @@ impl Run {
                 self.select_from(node, call, sets);
             }
             Behaviour::Leaf
-            | Behaviour::NullableObject
+            | Behaviour::EvaluatedObject
             | Behaviour::Objects
             | Behaviour::ObjectAsId => {
                 let call = binding.call(receiver)?;

@@ -150,8 +150,9 @@ impl Registry {
             Some(resolver) if !composite && resolver.object().is_some() => Behaviour::ObjectAsId,
             _ if !composite => Behaviour::Leaf,
             _ if field.returns.is_list() => Behaviour::Objects,
+            Some(resolver) if resolver.is_eager() => Behaviour::EvaluatedObject,
             _ if field.returns.is_required() => Behaviour::Object,
-            _ => Behaviour::NullableObject,
+            _ => Behaviour::EvaluatedObject,
         }
     }
 

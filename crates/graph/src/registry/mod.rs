@@ -75,8 +75,8 @@ pub(crate) enum Behaviour {
     Leaf,
     /// A call that is made and not evaluated.
     Object,
-    /// Evaluated, because it may be null.
-    NullableObject,
+    /// Evaluated, because it may be null, or because its op says so.
+    EvaluatedObject,
     /// Evaluated, because only that tells how many there are.
     Objects,
     /// A leaf of type `ID` whose op makes an object: the id of that object, evaluated.
@@ -232,7 +232,7 @@ impl FieldDef {
                 self.behaviour,
                 Behaviour::Leaf
                     | Behaviour::Object
-                    | Behaviour::NullableObject
+                    | Behaviour::EvaluatedObject
                     | Behaviour::Objects
                     | Behaviour::ObjectAsId
             )

@@ -22,6 +22,19 @@ async fn eager_checks_run_when_only_the_id_is_asked() {
 }
 
 #[tokio::test]
+async fn an_eager_op_runs_when_only_its_id_is_asked() {
+    let client = Client::new();
+    let error = client.error("{ checked(fails: true) { id } }").await;
+    assert_eq!(error, "it cannot be made");
+    let id = client.id("{ checked { id } }", "/checked/id").await;
+    assert_eq!(client.probe.counted("checked"), 2);
+    // Its id is that of the call, and what it came to is remembered.
+    let data = client.data(&format!("{{ loadDirectoryFromID(id: \"{id}\") {{ name }} }}")).await;
+    assert_eq!(data["loadDirectoryFromID"]["name"], json!("checked"));
+    assert_eq!(client.probe.counted("checked"), 2);
+}
+
+#[tokio::test]
 async fn a_leaf_forces_its_chain_once_a_session() {
     let client = Client::new();
     for _ in 0..3 {
