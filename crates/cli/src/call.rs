@@ -5,7 +5,7 @@
 //! of the command that stand among the functions are then read by the fixed parser again.
 
 use crate::context::{Context, Work};
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::function::answer;
 use crate::function::chain::{self, Chain, ChainError, Outside};
@@ -91,6 +91,7 @@ pub(crate) async fn run<C: CallCommand>(
     let failed = called.is_err();
     match work.end(called, failed).await? {
         Called::Help(text) => context.output.result(&text)?,
+        Called::Stopped => {}
         Called::Data { plan, data, json, output } => {
             print(context, &plan, &data, json, output.as_deref())?;
         }
@@ -108,7 +109,14 @@ fn asks_for_terminal(word: &str) -> bool {
 /// What came of it.
 enum Called {
     Help(String),
-    Data { plan: Plan, data: Value, json: bool, output: Option<PathBuf> },
+    /// It goes on until somebody stops it, and somebody did.
+    Stopped,
+    Data {
+        plan: Plan,
+        data: Value,
+        json: bool,
+        output: Option<PathBuf>,
+    },
 }
 
 async fn call<C: CallCommand>(
@@ -141,7 +149,10 @@ async fn call<C: CallCommand>(
         context.output.warning(warning);
     }
     work.show(context.display_choice(BASE_LEVEL)?);
-    let data = ask(work, &plan).await?;
+    let data = match ask(work, &plan).await {
+        Err(Error { kind: Kind::Interrupted, .. }) if plan.goes_on => return Ok(Called::Stopped),
+        answered => answered?,
+    };
     Ok(Called::Data { plan, data, json: early.json || late.json, output })
 }
 

@@ -93,6 +93,9 @@ pub enum LogStream {
     Stderr,
     /// The engine itself.
     Engine,
+    /// The engine itself, for whoever waits: it is of use only while the work goes on, and every display that shows
+    /// work shows it then.
+    Notice,
 }
 
 /// What is counted.

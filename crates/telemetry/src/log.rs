@@ -24,7 +24,7 @@ pub struct LogTail {
     /// How many lines fell off the front.
     dropped: u64,
     /// Pieces of two streams must not be joined into one line.
-    streams: [Output; 3],
+    streams: [Output; 4],
 }
 
 /// How much a tail keeps.
@@ -101,7 +101,7 @@ impl LogTail {
 
     pub(crate) fn finish(&mut self, at: u64, limits: TailLimits) -> Vec<Line> {
         let mut complete = vec![];
-        for stream in [LogStream::Stdout, LogStream::Stderr, LogStream::Engine] {
+        for stream in STREAMS {
             self.streams[index(stream)]
                 .finish(|line| complete.push(Line { stream, at, text: line.into() }));
         }
@@ -135,11 +135,16 @@ impl LogTail {
     }
 }
 
+/// All there are, in the order of their numbers.
+const STREAMS: [LogStream; 4] =
+    [LogStream::Stdout, LogStream::Stderr, LogStream::Engine, LogStream::Notice];
+
 fn index(stream: LogStream) -> usize {
     match stream {
         LogStream::Stdout => 0,
         LogStream::Stderr => 1,
         LogStream::Engine => 2,
+        LogStream::Notice => 3,
     }
 }
 

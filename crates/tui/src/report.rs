@@ -1,12 +1,13 @@
-//! The view of reports: next to nothing while work runs, the tree at the end.
+//! The view of reports: while work runs only what somebody waits for, the tree at the end.
 
 use crate::display::{End, Shown, View};
 use crate::look::Look;
-use crate::text::{duration, progress, short_name};
+use crate::text::{clean, duration, progress, short_name};
 use crate::tree;
+use protocol::LogStream;
 use std::fmt::Write as _;
 use std::time::Duration;
-use telemetry::{Change, Trace};
+use telemetry::{Change, Line, Trace};
 
 /// Most running steps that a sign of life names.
 const MAX_NAMES: usize = 4;
@@ -34,8 +35,13 @@ impl Report {
 }
 
 impl View for Report {
-    fn change(&mut self, _: &Trace, _: &Change, now: u64, _: &mut String) {
+    fn change(&mut self, _: &Trace, change: &Change, now: u64, out: &mut String) {
         self.began.get_or_insert(now);
+        let (Change::Printed(_, lines) | Change::Ended(_, lines)) = change else { return };
+        let waited_for = |line: &&Line| line.stream == LogStream::Notice && !self.only_failures;
+        for line in lines.iter().filter(waited_for) {
+            let _ = writeln!(out, "[ci-tool] {}", clean(&line.text, self.look.paint.colour));
+        }
     }
 
     fn tick(&mut self, trace: &Trace, now: u64, out: &mut String) {

@@ -491,6 +491,25 @@ fn report_gives_signs_of_life_and_a_tree() {
 }
 
 #[test]
+fn a_notice_is_shown_while_work_goes_on() {
+    let notice = Event::Log {
+        id: SpanId(1),
+        stream: LogStream::Notice,
+        text: "localhost:80 -> web\n".into(),
+        at: 0,
+    };
+    for mode in [Mode::Report, Mode::Plain, Mode::Dots, Mode::Logs] {
+        let buffer = Buffer::default();
+        let streams = (Box::new(buffer.clone()), Box::new(buffer.clone()));
+        let mut display = Display::new(settings(mode, 1), streams.0, streams.1);
+        display.event(&busy()[0], 0);
+        display.event(&notice, 0);
+        display.tick(0);
+        assert!(buffer.text().contains("localhost:80 -> web"), "{mode:?}: {}", buffer.text());
+    }
+}
+
+#[test]
 fn focus_reports_only_failures() {
     assert_eq!(play(settings(Mode::Focus, 1), &failing()[..10], true).0, "");
     insta::assert_snapshot!(play(settings(Mode::Focus, 1), &failing(), true).0, @r#"

@@ -43,6 +43,31 @@ fn a_command_reaches_a_port_of_the_host_and_either_side_ends_by_itself() {
     assert_eq!(session.container(&bound("db", id.as_str().unwrap(), &line, "stdout")), "0\n");
     let said = session.error("{ host { service(ports: []) { id } } }");
     assert!(said.contains("at least one port"), "{said}");
+    let said = session.error("{ host { service(ports: [{backend: 70000}]) { id } } }");
+    assert!(said.contains("70000 is no port"), "{said}");
+    for address in ["tcp://nohost", "tcp://:80", "http://host:80", "tcp://host:0", "host:80", ""] {
+        let said = session
+            .error(&format!("{{ address(value: {}) {{ service {{ id }} }} }}", json!(address)));
+        assert!(said.contains("is not of the form tcp://host:port"), "{address}: {said}");
+    }
+}
+
+#[test]
+fn a_port_of_the_host_that_nobody_has_is_told_once() {
+    let state = State::new();
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let rootfs = format!("--directory={}", testkit::busybox().display());
+    let line =
+        format!("--args=sh,-c,for n in 1 2 3; do nc -w 5 db {gone} </dev/null; done; exit 9");
+    let output = state
+        .cli(["--progress=report", "core", "container", "with-rootfs", &rootfs])
+        .args(["with-service-binding", "--alias=db", &format!("--service=tcp://localhost:{gone}")])
+        .args(["with-exec", &line, "stdout"])
+        .run();
+    output.fails(9);
+    let told = output.stderr.lines().filter(|line| line.starts_with("[ci-tool] "));
+    let told: Vec<&str> = told.collect();
+    assert!(told.len() == 1 && told[0].contains(&format!(":{gone}")), "{}", output.stderr);
 }
 
 #[test]

@@ -51,12 +51,16 @@ fn a_tunnel_leads_from_the_host_to_a_service() {
     let said = session.error(&on_service(&id, "start"));
     assert!(said.contains("is in use by another program"), "{said}");
     let silent = service(&session, r#"asService(args: ["sleep", "1000"]) { id }"#);
-    let document = format!("{{ host {{ tunnel(service: {}) {{ hostname }} }} }}", json!(silent));
+    // Said as soon as it is named: who starts it may be far away.
+    let document = format!("{{ host {{ tunnel(service: {}) {{ id }} }} }}", json!(silent));
     assert!(session.error(&document).contains("there are no ports to listen on"));
     let document = format!(
-        "{{ host {{ tunnel(service: {}, native: true) {{ start }} }} }}",
-        json!(tunnel(""))
+        "{{ host {{ tunnel(service: {}, ports: [{{backend: 0}}]) {{ id }} }} }}",
+        json!(upstream)
     );
+    assert!(session.error(&document).contains("0 is no port"));
+    let document =
+        format!("{{ host {{ tunnel(service: {}, native: true) {{ id }} }} }}", json!(tunnel("")));
     assert!(session.error(&document).contains("only the service of a container"));
     let bind = format!(
         r#"withServiceBinding(alias: "t", service: {}) {{ withExec(args: ["true"]) {{ stdout }} }}"#,
@@ -84,9 +88,35 @@ fn up_runs_until_it_is_interrupted() {
     stream.read_to_end(&mut back).unwrap();
     assert_eq!(back.len(), 100_000);
     running.signal_group(Signal::INT);
-    let output = running.wait();
-    assert_ne!(output.code(), 0);
+    running.wait().ok();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+#[test]
+fn whoever_waits_is_told_where_it_is_without_a_terminal_too() {
+    let state = State::new();
+    let port = free_port();
+    let rootfs = format!("--directory={}", testkit::busybox().display());
+    let mut running = state
+        .cli(["--progress=report", "core", "container", "with-rootfs", &rootfs])
+        .args(["with-exposed-port", "--port=80", "as-service", "--args=nc,-ll,-p,80,-e,echo,hi"])
+        .args(["up", &format!("--ports={port}:80")])
+        .spawn();
+    running.wait_for(&format!("[ci-tool] localhost:{port} -> s"));
+    assert_eq!(fetch(&format!("127.0.0.1:{port}")), "hi\n");
+    running.signal_group(Signal::INT);
+    let output = running.wait();
+    output.ok();
+    assert!(!output.stderr.contains("Interrupted"), "{}", output.stderr);
+    // A port that nobody opens is named, and stopping the wait is no failure either.
+    let mut running = state
+        .cli(["--progress=report", "core", "container", "with-rootfs", &rootfs])
+        .args(["with-exposed-port", "--port=81", "as-service", "--args=nc,-ll,-p,80,-e,echo,hi"])
+        .args(["up", "--random"])
+        .spawn();
+    running.wait_for("[ci-tool] nobody listens on port 81/tcp of the service yet");
+    running.signal_group(Signal::INT);
+    running.wait().ok();
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use super::instance::Place;
 use crate::container::{ExposedPort, Healthcheck, NetworkProtocol};
 use crate::services::Services;
-use futures::future::join_all;
+use futures::future::try_join_all;
+use graph::{LogStream, Span};
 use protocol::Error;
 use sandbox::network::Party;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -15,6 +16,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// How long one connection may take to come about.
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
+
+/// How long the ports of a service may take to open.
+const PORTS: Limits = Limits { silent: Duration::from_secs(5), total: Duration::from_secs(5 * 60) };
 
 /// What holds where a health check does not say.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -29,16 +33,48 @@ pub(super) async fn wait(
     (party, address, place): (&Party, Ipv4Addr, &Place),
     ports: &[ExposedPort],
     check: Option<&Healthcheck>,
-    services: &Services,
+    (services, span): (&Services, &Span),
 ) -> Result<(), Error> {
     let streams = ports.iter().filter(|port| port.protocol == NetworkProtocol::Tcp);
     let waited_for = streams.filter(|port| !port.skip_healthcheck);
     let address = |port: &ExposedPort| SocketAddrV4::new(address, port.number);
-    join_all(waited_for.map(|port| listens(party, address(port)))).await;
+    let tell = |line: String| span.log(LogStream::Notice, line);
+    let opens = |port| patiently(listens(party, address(port)), port, PORTS, tell);
+    try_join_all(waited_for.map(opens)).await?;
     match check {
         Some(check) => works(check, place, services).await,
         None => Ok(()),
     }
+}
+
+/// For how long nothing is said of what is waited for, and for how long that is waited for at all.
+#[derive(Clone, Copy)]
+struct Limits {
+    silent: Duration,
+    total: Duration,
+}
+
+/// Waits until a port is open, for as long as it may take.
+async fn patiently(
+    open: impl Future<Output = ()>,
+    port: &ExposedPort,
+    limits: Limits,
+    tell: impl Fn(String),
+) -> Result<(), Error> {
+    let mut open = std::pin::pin!(open);
+    if timeout(limits.silent, &mut open).await.is_ok() {
+        return Ok(());
+    }
+    tell(format!("nobody listens on port {port} of the service yet\n"));
+    timeout(limits.total.saturating_sub(limits.silent), open).await.map_err(|_| {
+        let limit = limits.total.as_secs();
+        let message = format!(
+            "health check errored: nobody listens on port {port} of the service after {limit} seconds"
+        );
+        Error::user(message).with_hint(
+            "expose the port that it listens on, let it listen on all addresses, or set `experimentalSkipHealthcheck`",
+        )
+    })
 }
 
 /// Waits until somebody takes connections there.
@@ -63,6 +99,7 @@ async fn works(check: &Healthcheck, place: &Place, services: &Services) -> Resul
         let run = beside.run(process, check.command(), services);
         let failed = match timeout(patience.timeout, run).await {
             Ok(Ok((0, _))) => return Ok(()),
+            Ok(Ok((code, said))) if said.trim().is_empty() => format!("exit code: {code}"),
             Ok(Ok((code, said))) => format!("exit code: {code}: {}", said.trim()),
             Ok(Err(error)) => error.message,
             Err(_) => format!("it took longer than {:?}", patience.timeout),
@@ -105,6 +142,24 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_port_that_does_not_open_is_told_and_then_an_error() {
+        let port = ExposedPort {
+            number: 81,
+            protocol: NetworkProtocol::Tcp,
+            description: None,
+            skip_healthcheck: false,
+        };
+        let limits = Limits { silent: Duration::ZERO, total: Duration::ZERO };
+        let told = std::cell::RefCell::new(vec![]);
+        let tell = |line| told.borrow_mut().push(line);
+        let never = std::future::pending();
+        let error = patiently(never, &port, limits, tell).await.unwrap_err();
+        assert!(error.message.starts_with("health check errored: nobody listens on port 81/tcp"));
+        assert_eq!(told.take(), ["nobody listens on port 81/tcp of the service yet\n"]);
+        patiently(std::future::ready(()), &port, limits, |line| panic!("{line}")).await.unwrap();
+    }
 
     #[test]
     fn a_health_check_has_as_much_time_as_its_image_says() {

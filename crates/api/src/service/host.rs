@@ -14,6 +14,7 @@ use protocol::{Digest, Error};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::mpsc;
@@ -52,6 +53,7 @@ impl Op for HostService {
     type Output = Service;
     const NAME: &'static str = "service";
     const SCOPE: Scope = Scope::Session;
+    const EAGER: bool = true;
 
     fn check(args: &[(Box<str>, Value)]) -> Result<(), Error> {
         let none = |(name, value): &(Box<str>, Value)| {
@@ -127,6 +129,7 @@ impl HostPorts {
                     false => SocketAddress::Tcp(self.host.clone(), port.backend),
                 },
                 span: life.span.clone(),
+                told: Arc::default(),
             };
             match port.is_udp() {
                 true => {
@@ -155,6 +158,8 @@ struct Line {
     address: SocketAddress,
     /// Hears of connections that fail.
     span: Span,
+    /// Whether somebody was told already: whoever tries again and again is told once.
+    told: Arc<AtomicBool>,
 }
 
 impl Line {
@@ -162,7 +167,9 @@ impl Line {
         match self.host.files().connect(self.address.clone()).await {
             Ok(channel) => Some(channel),
             Err(error) => {
-                self.span.log(LogStream::Engine, format!("{}\n", error.message));
+                let told = self.told.swap(true, Ordering::Relaxed);
+                let stream = if told { LogStream::Engine } else { LogStream::Notice };
+                self.span.log(stream, format!("{}\n", error.message));
                 None
             }
         }

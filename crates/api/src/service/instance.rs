@@ -269,7 +269,7 @@ async fn run(background: &Background, life: &Life<'_>) -> Result<Error, Error> {
     tokio::select! {
         biased;
         error = &mut command => return Ok(error),
-        checked = health::wait(way, ports, check.as_ref(), services) => checked?,
+        checked = health::wait(way, ports, check.as_ref(), (services, life.span)) => checked?,
     }
     life.ready(place);
     Ok(command.await)

@@ -53,6 +53,7 @@ impl Op for MakeTunnel {
     type Output = Service;
     const NAME: &'static str = "tunnel";
     const SCOPE: Scope = Scope::Session;
+    const EAGER: bool = true;
 
     async fn run(&self, _: &HostObject, cx: &Context) -> Result<Service, Error> {
         let tunnel = Tunnel::new(&self.service, &self.ports, self.native)?;
@@ -135,7 +136,7 @@ impl Tunnel {
             let open = host.files().listen(request).await?;
             let target = ExposedPort { number: forward.backend, ..forward.exposed(open.port) };
             let word = format!("{HERE}:{} -> {}:{target}\n", open.port, self.service.hostname());
-            span.log(LogStream::Engine, word);
+            span.log(LogStream::Notice, word);
             ports.push(forward.exposed(open.port));
             let way = Way {
                 party: party.clone(),

@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) end: End,
     /// Whether the last call applies changes, of which there may be none.
     pub(crate) applies: bool,
+    /// Whether the last call goes on until somebody stops it.
+    pub(crate) goes_on: bool,
     calls: Vec<(String, Vec<(String, Literal)>)>,
 }
 
@@ -62,9 +64,11 @@ impl Plan {
         }
         let end = end(schema, chain, export_to, &mut calls);
         let applies = applies(chain, &end);
+        let last = chain.steps.last().map(|step| &*step.field.name);
+        let goes_on = end == End::Void && last == Some("up");
         let path = calls.iter().map(|(name, _)| name.clone()).collect();
         let Gathered { look_ups, warnings } = gathered;
-        Ok(Self { look_ups, warnings, path, end, applies, calls })
+        Ok(Self { look_ups, warnings, path, end, applies, goes_on, calls })
     }
 
     /// The document for the look-ups, if there are any.
