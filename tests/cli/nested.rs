@@ -1,5 +1,6 @@
 //! Commands with a session of their own: `experimentalPrivilegedNesting`.
 
+use crate::remote::Remote;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -247,4 +248,48 @@ fn a_published_library_works_inside() {
         }} }} }} }} }}"#
     );
     assert_eq!(session.leaf(&document), "inner\n True\n");
+}
+
+#[test]
+fn it_works_on_an_engine_elsewhere_and_reaches_no_machine_of_anybody() {
+    let remote = Remote::new();
+    let outside = remote.client.workdir().join("only-outside");
+    std::fs::write(&outside, "x").unwrap();
+    let engine_side = remote.engine.workdir().join("only-there");
+    std::fs::write(&engine_side, "x").unwrap();
+    let inner = in_container(r#"[\"echo\", \"inner\"]"#);
+    let file = |path: &std::path::Path| {
+        format!("ask '{{ host {{ file(path: \"{}\") {{ size }} }} }}'", path.display())
+    };
+    let script = [
+        format!("{ASK}{ROOT}ask \"{inner}\""),
+        file(std::path::Path::new("/script")),
+        file(&outside),
+        file(&engine_side),
+        "ask '{ secret(uri: \"env://TOKEN\") { plaintext } }'".to_owned(),
+    ];
+    std::fs::write(remote.client.workdir().join("script"), script.join("; echo; ")).unwrap();
+    let rootfs = format!("--directory={}", busybox().display());
+    let words = [
+        "core",
+        "container",
+        "with-rootfs",
+        &rootfs,
+        "with-file",
+        "--path=/script",
+        "--source=script",
+        "with-exec",
+        "--args=sh,/script",
+        "--experimental-privileged-nesting",
+        "stdout",
+    ];
+    let output = remote.cli(&words).env("TOKEN", "of-the-client").run();
+    let answers: Vec<&str> = output.ok().lines().collect();
+    assert_eq!(answers.len(), 5, "{answers:#?}");
+    assert!(answers[0].contains(r#""stdout":"inner\n""#), "{}", answers[0]);
+    assert!(answers[1].contains(r#""size":"#), "{}", answers[1]);
+    for answer in &answers[2..4] {
+        assert!(answer.contains("no such file or directory"), "{answer}");
+    }
+    assert!(answers[4].contains("nested session"), "{}", answers[4]);
 }

@@ -17,5 +17,6 @@ mod programs;
 mod queries;
 mod registries;
 mod requests;
+mod sessions;
 mod streams;
 mod workload;

@@ -2,6 +2,7 @@
 
 mod binding;
 mod dying;
+mod everywhere;
 mod host;
 mod registry;
 mod starting;
