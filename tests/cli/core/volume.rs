@@ -75,7 +75,6 @@ fn parts_of_a_volume_and_what_is_refused() {
         (r#"engineVolume(name: "") { id }"#, None),
         (r#"engineVolume(name: "a/b") { id }"#, None),
         (r#"engineVolume(name: "a", subdir: "../b") { id }"#, None),
-        (r#"address(value: "ssh://host/x") { volume { id } }"#, None),
     ] {
         // Naming it runs nothing; using it is refused.
         let id = session.leaf(&format!("{{ {query} }}"));
@@ -86,6 +85,9 @@ fn parts_of_a_volume_and_what_is_refused() {
         let expect: Option<&str> = expect;
         assert!(said.contains(expect.unwrap_or("volume")), "{query}: {said}");
     }
+    // An address is looked at when it is named.
+    let said = session.error(r#"{ address(value: "ssh://host/x") { volume { id } } }"#);
+    assert!(said.contains("names no volume"), "{said}");
     let read = session.error(&session.on_container(&format!(
         r#"withMountedVolume(path: "/v", volume: {whole}) {{ file(path: "/v/a/b/f") {{ contents }} }}"#
     )));

@@ -39,12 +39,11 @@ fn what_was_worked_out_is_shared_while_both_go_on() {
     });
     assert_eq!(left, right);
     // An id of one means the same to the other.
-    let document = one.on_container(&format!("{} {{ id }}", shell("echo made > /made")));
-    let made = id(&one, &document);
-    let read = format!(
-        r#"{{ loadContainerFromID(id: {made}) {{ file(path: "/made") {{ contents }} }} }}"#
-    );
-    assert_eq!((one.leaf(&read), two.leaf(&read)), (json!("made\n"), json!("made\n")));
+    let document = r#"{ directory { withNewFile(path: "f", contents: "made") { id } } }"#;
+    let made = id(&one, document);
+    let read =
+        format!(r#"{{ loadDirectoryFromID(id: {made}) {{ file(path: "f") {{ contents }} }} }}"#);
+    assert_eq!((one.leaf(&read), two.leaf(&read)), (json!("made"), json!("made")));
     // Cache volumes are the engine's.
     let volume = r#"{ cacheVolume(key: "both") { id } }"#;
     let with = |session: &Session, script: &str| {
@@ -124,11 +123,14 @@ fn services_are_those_of_who_started_them() {
     let chain = format!(
         r#"withExposedPort(port: 80) {{ asService(args: ["sh", "-c", {line}]) {{ id }} }}"#
     );
-    let service = id(&one, &one.on_container(&chain));
+    // Each has the chain for itself, and both come to the same service.
+    let service = |session: &Session| id(session, &session.on_container(&chain));
     let field = |session: &Session, field: &str| -> Value {
+        let service = service(session);
         session.leaf(&format!("{{ loadServiceFromID(id: {service}) {{ {field} }} }}"))
     };
     let host = field(&one, "hostname");
+    assert_eq!(field(&two, "hostname"), host);
     let (host, mut asked) = (host.as_str().unwrap(), 0);
     let mut reach = |session: &Session, wait: u32| {
         asked += 1;
@@ -152,7 +154,7 @@ fn services_are_those_of_who_started_them() {
     let three = Session::start(&state);
     for document in [
         "{ host { service(ports: [{backend: 1}]) { id } } }".to_owned(),
-        format!("{{ host {{ tunnel(service: {service}) {{ id }} }} }}"),
+        format!("{{ host {{ tunnel(service: {}) {{ id }} }} }}", service(&one)),
         r#"{ address(value: "tcp://localhost:1") { service { id } } }"#.to_owned(),
     ] {
         let own = id(&one, &document);

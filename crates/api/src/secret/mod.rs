@@ -12,7 +12,7 @@ use crate::host::{Host, HostObject};
 use address::Address;
 use graph::{Args, Builder, Context, Object, Op, Root, Scope};
 use protocol::attach::MAX_SECRET_BYTES;
-use protocol::{Digest, Error, Value};
+use protocol::{Call, Digest, Error, Value};
 use redact::Known;
 use std::fmt;
 use std::sync::Arc;
@@ -196,7 +196,9 @@ impl Op for FromName {
 
     async fn run(&self, _: &Root, cx: &Context) -> Result<Secret, Error> {
         let mut sealed = vec![];
-        for call in cx.calls_of(SetSecret::NAME) {
+        // Ids of other sessions may have been tried here.
+        let own = |call: &Arc<Call>| call.scope() == Some(cx.session_id());
+        for call in cx.calls_of(SetSecret::NAME).into_iter().filter(own) {
             let arg = |wanted: &str| call.args().iter().find(|(name, _)| **name == *wanted);
             let name = arg("name").and_then(|(_, value)| value.as_str());
             if let (Some((_, Value::Sealed(text))), true) =
