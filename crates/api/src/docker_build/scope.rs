@@ -86,7 +86,7 @@ impl Scope {
             Some([((*capital).to_owned(), value.clone()), (small, value)])
         };
         let undeclared = |(name, _): &(String, String)| declared.iter().all(|(own, _)| own != name);
-        PROXIES.iter().filter_map(|name| given(&name)).flatten().filter(undeclared).collect()
+        PROXIES.iter().filter_map(given).flatten().filter(undeclared).collect()
     }
 }
 
