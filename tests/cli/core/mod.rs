@@ -11,6 +11,7 @@ mod export;
 mod export_disk;
 pub(crate) mod export_tree;
 mod file;
+mod flags;
 mod git;
 mod git_access;
 mod git_ends;
