@@ -36,7 +36,7 @@ fn nested(script: &str) -> String {
 }
 
 /// The answer to one document that a command asks inside.
-fn answer(session: &Session, document: &str) -> Value {
+pub(crate) fn answer(session: &Session, document: &str) -> Value {
     let text = session.container(&nested(&format!("ask '{document}'")));
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("no answer: {text}"))
 }

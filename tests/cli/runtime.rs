@@ -1,12 +1,15 @@
 //! Containers that an installed program makes, by the setting `runtime`.
 
-use crate::terminal::chain;
+use crate::nested;
+use crate::terminal::{self, chain, types};
 use rustix::process::Signal;
 use std::time::Duration;
 use testkit::process::{named, wait_until};
-use testkit::{Random, State, Terminal};
+use testkit::{Random, Session, State};
 
 const CRUN: &str = "runtime = \"crun\"\n";
+/// All that can be named there.
+const PROGRAMS: [&str; 2] = ["crun", "runc"];
 
 fn shell(state: &State, words: &[&str], script: &str) -> testkit::Output {
     let exec = format!("--args=sh,-c,{script}");
@@ -93,13 +96,63 @@ fn limits_hold_through_crun() {
 }
 
 #[test]
-fn what_crun_cannot_do_is_one_clear_error() {
-    let state = State::with_config(CRUN);
-    let ended = Terminal::start(state.cli(chain(&["terminal"])), 100, 24).wait();
-    assert!(ended.ends_with(1).contains("a terminal needs the engine's own runtime"));
-    let words = ["with-exec", "--args=true", "--redirect-stdout=/out", "stdout"];
-    let output = state.cli(chain(&words)).run();
-    assert!(output.fails(1).contains("redirected streams need the engine's own runtime"));
+fn terminals_are_real_ones() {
+    for program in PROGRAMS {
+        let state = State::with_config(&format!("runtime = \"{program}\""));
+        let mut terminal = terminal::shell(&state);
+        types(&mut terminal, "tty; stty size", "/dev/pts/0");
+        terminal.wait_for("24 80");
+        types(&mut terminal, "echo u''p; sleep 1000", "up");
+        terminal.send("\x03");
+        types(&mut terminal, "echo code $?", "code 130");
+        terminal.send("exit\r");
+        terminal.wait().ends_with(0);
+    }
+}
+
+#[test]
+fn streams_are_redirected() {
+    for program in PROGRAMS {
+        let state = State::with_config(&format!("runtime = \"{program}\""));
+        let words = [
+            "with-new-file",
+            "--path=/in",
+            "--contents=from a file",
+            "with-exec",
+            "--args=sh,-c,cat; echo wrong >&2",
+            "--redirect-stdin=/in",
+            "--redirect-stdout=/out",
+            "--redirect-stderr=/err",
+        ];
+        let cat = ["with-exec", "--args=cat,/out,/err", "stdout"];
+        let output = state.cli(["-s"]).args(chain(&words)).args(cat).run();
+        assert_eq!(output.ok(), "from a filewrong\n", "{program}");
+        let words = ["with-exec", "--args=true", "--redirect-stdout=/no/such/place", "stdout"];
+        let output = state.cli(chain(&words)).run();
+        assert!(output.fails(1).contains("/no/such/place"), "{output:#?}");
+    }
+}
+
+#[test]
+fn sessions_inside_and_health_checks_work() {
+    for program in PROGRAMS {
+        let state = State::with_config(&format!("runtime = \"{program}\""));
+        let session = Session::start(&state);
+        let version = nested::answer(&session, "{ version }");
+        assert!(version["data"]["version"].is_string(), "{program}: {version}");
+        let files = r#"{ host { directory(path: "/etc") { entries } } }"#;
+        let seen = nested::answer(&session, files).to_string();
+        assert!(seen.contains("hosts"), "{program}: {seen}");
+        let service = |check: &str, line: &str| {
+            session.on_container(&format!(
+                r#"withDockerHealthcheck(args: ["{check}"], shell: true, interval: "100ms", retries: 5, timeout: "60s") {{
+                    asService(args: ["sh", "-c", "{line}; exec sleep 1000"]) {{ start }} }}"#
+            ))
+        };
+        session.query(&service("test -e /ready", "touch /ready"));
+        let said = session.error(&service("echo not yet; exit 7", "true"));
+        assert!(said.contains("health check errored: exit code: 7: not yet"), "{program}: {said}");
+    }
 }
 
 #[test]
@@ -107,7 +160,6 @@ fn a_runtime_that_cannot_be_used_is_told_when_the_engine_starts() {
     for (setting, expected) in [
         ("runtime = \"no-such-runtime\"", "there is no program `no-such-runtime`"),
         ("runtime = \"/no/such/runtime\"", "there is no program `/no/such/runtime`"),
-        ("runtime = \"runc\"", "takes control groups of its own"),
     ] {
         let state = State::with_config(setting);
         let output = state.cli(["core", "version"]).run();

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 /// What stands for the engine itself.
 const OWN: &str = "own";
-/// A program that cannot be told to leave control groups alone, which are the engine's.
-const UNFIT: &str = "runc";
 /// Where programs are looked for. The engine has no search path of its own.
 const FOLDERS: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -19,14 +17,6 @@ pub(crate) fn find(name: &str, state_dir: &Path) -> Result<Option<sandbox::Runti
         return Ok(None);
     }
     let program = look(name)?;
-    if program.file_name().is_some_and(|file| file == UNFIT) {
-        return Err(unfit(
-            format!(
-                "`runtime`: `{UNFIT}` takes control groups of its own, and they are the engine's"
-            ),
-            "use `runtime = \"crun\"`, or take `runtime` out of engine.toml",
-        ));
-    }
     if sandbox::rootless::inside() {
         return Err(unfit(
             format!("`runtime`: `{name}` needs an engine that runs as root"),
@@ -46,7 +36,7 @@ fn look(name: &str) -> Result<PathBuf, Error> {
     let missing = || {
         unfit(
             format!("`runtime`: there is no program `{name}`"),
-            "install it (`apt install crun`), or take `runtime` out of engine.toml",
+            "install it (`apt install crun`, or `runc`), or take `runtime` out of engine.toml",
         )
     };
     places.into_iter().next().ok_or_else(missing)
@@ -70,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_unfit_program_is_told_with_the_way_out() {
+    fn a_missing_program_is_told_with_the_way_out() {
         assert!(told("no-such-runtime").contains("there is no program `no-such-runtime`"));
         assert!(told("/no/such/runtime").contains("`/no/such/runtime`"));
         let error = find("no-such-runtime", Path::new("/state")).map(drop).unwrap_err();

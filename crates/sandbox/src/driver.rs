@@ -66,6 +66,8 @@ pub(crate) struct Driver {
     /// Whose services the command reaches, until it is a member there.
     company: Option<Company>,
     member: Option<Member>,
+    /// Where it is in the engine's network.
+    address: Option<Ipv4Addr>,
     /// Hears that the command is about to begin.
     begun: Option<oneshot::Sender<Begun>>,
     wish: Option<watch::Receiver<Wish>>,
@@ -145,6 +147,7 @@ impl Driver {
             error: None,
             company,
             member: None,
+            address: None,
             begun,
             wish,
         })
@@ -236,7 +239,12 @@ impl Driver {
             Status::Started { place } => {
                 self.pidfd = descriptors.into_iter().next().map(Arc::new);
                 self.signal();
-                self.introduce(place.and_then(|place| inner.address(place)));
+                self.address = place.and_then(|place| inner.address(place));
+                self.introduce();
+                // What another program makes is not there before that says so.
+                if inner.settings().runtime.is_none() {
+                    self.announce();
+                }
             }
             Status::Files => {
                 let mut files = descriptors.into_iter();
@@ -249,24 +257,28 @@ impl Driver {
             }
             Status::Terminal => self.attach(descriptors),
             Status::Endpoint => self.hand_on(descriptors),
+            Status::Begun => self.announce(),
             Status::Failed(failure) => self.explain(failure),
             Status::Exited { .. } => {}
         }
     }
 
     /// The container is there: it joins its party, and may begin then.
-    fn introduce(&mut self, address: Option<Ipv4Addr>) {
-        if let Some((company, address)) = self.company.take().zip(address) {
-            match company.party.join(address, &company.aliases) {
-                Ok(member) => self.member = Some(member),
-                Err(error) => return self.fail(error),
-            }
-            // Who does not hear it has ended, which the zygote is about to tell.
-            let _ = packet::send(self.status.get_ref(), &[0], &[]);
+    fn introduce(&mut self) {
+        let Some((company, address)) = self.company.take().zip(self.address) else { return };
+        match company.party.join(address, &company.aliases) {
+            Ok(member) => self.member = Some(member),
+            Err(error) => return self.fail(error),
         }
+        // Who does not hear it has ended, which the zygote is about to tell.
+        let _ = packet::send(self.status.get_ref(), &[0], &[]);
+    }
+
+    /// Tells whoever leads the command that it begins.
+    fn announce(&mut self) {
         if let Some((begun, process)) = self.begun.take().zip(self.pidfd.clone()) {
             // Whoever leads it may have gone, and has said then what becomes of it.
-            let _ = begun.send(Begun { address, process: Process(process) });
+            let _ = begun.send(Begun { address: self.address, process: Process(process) });
         }
     }
 

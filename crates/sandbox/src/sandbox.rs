@@ -7,8 +7,8 @@ use crate::hosts::HostFiles;
 use crate::launch::Launch;
 use crate::network::{Bridge, Exchange, Party};
 use crate::sys::watched;
-use crate::wire::{self, Ready, Setup};
-use crate::{Error, Exit, Network, Output, Root, Runtime, Settings, Spec, Stdin, Zygote, packet};
+use crate::wire::{self, Dialect, Ready, Setup};
+use crate::{Error, Exit, Network, Output, Root, Runtime, Settings, Spec, Zygote, packet};
 use rustix::io::Errno;
 use std::any::Any;
 use std::convert::Infallible;
@@ -208,9 +208,6 @@ impl Inner {
         output: Output,
         mut orders: Orders,
     ) -> Result<Exit, Error> {
-        if self.settings.runtime.is_some() {
-            check_runtime(&spec)?;
-        }
         // Who sits at a terminal works little, and somebody waits for him to be let in. What runs in the
         // background, and beside it, is what others wait for.
         let at_once =
@@ -267,26 +264,11 @@ fn make_place(runtime: &Runtime) -> Result<wire::Runtime, Error> {
         Some(text) => Ok(text.to_owned()),
         None => Err(Error::Invalid(format!("`{}` is not UTF-8", path.display()))),
     };
-    Ok(wire::Runtime { program: text(&runtime.program)?, place: text(&runtime.place)? })
-}
-
-/// Refuses what a program that makes containers cannot do.
-fn check_runtime(spec: &Spec) -> Result<(), Error> {
-    let redirected = matches!(spec.stdin, Stdin::File(_))
-        || spec.redirect_stdout.is_some()
-        || spec.redirect_stderr.is_some();
-    let cannot = |what: &str| {
-        Err(Error::Invalid(format!(
-            "{what} the engine's own runtime: take `runtime` out of engine.toml"
-        )))
+    let dialect = match runtime.program.file_name() {
+        Some(name) if name.to_string_lossy().contains("runc") => Dialect::Runc,
+        _ => Dialect::Crun,
     };
-    match () {
-        () if spec.terminal.is_some() => cannot("a terminal needs"),
-        () if spec.endpoint.is_some() => cannot("a session in a container needs"),
-        () if matches!(spec.root, Root::Of(_)) => cannot("a command beside another one needs"),
-        () if redirected => cannot("redirected streams need"),
-        () => Ok(()),
-    }
+    Ok(wire::Runtime { program: text(&runtime.program)?, place: text(&runtime.place)?, dialect })
 }
 
 fn hand_over(

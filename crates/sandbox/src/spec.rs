@@ -32,7 +32,8 @@ pub struct Settings {
     pub runtime: Option<Runtime>,
 }
 
-/// A program that makes containers from bundles, with the words and flags of `crun`.
+/// A program that makes containers from bundles, with the words and flags of `crun` or, if its name has that in it,
+/// of `runc`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runtime {
     /// Absolute path.

@@ -89,6 +89,17 @@ pub(crate) struct Runtime {
     pub(crate) program: String,
     /// A directory of our own that everything is mounted in.
     pub(crate) place: String,
+    /// How it wants to be asked.
+    pub(crate) dialect: Dialect,
+}
+
+/// What programs that make containers differ in: how they are kept from control groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Dialect {
+    /// By a flag.
+    Crun,
+    /// By a hierarchy that it cannot write to.
+    Runc,
 }
 
 /// The zygote's answer to [`Setup`], on its own socket: an error in words, or nothing.
@@ -168,6 +179,8 @@ pub(crate) enum Status {
     Terminal,
     /// A port is open; the listening socket and the container's root come along.
     Endpoint,
+    /// A program that makes containers has started the command.
+    Begun,
     /// The command did not begin.
     Failed(Failure),
     /// Every process of the container is gone.

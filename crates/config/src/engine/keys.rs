@@ -62,7 +62,7 @@ pub const KEYS: &[Key] = &[
         name: "runtime",
         form: Form::Text,
         default: "own",
-        doc: "What makes containers: `own` is the engine itself; `crun`, or the absolute path of a program with its flags, is an installed program. Terminals and redirected streams need `own`, and so does an engine without root.",
+        doc: "What makes containers: `own` is the engine itself; `crun`, `runc`, or the absolute path of a program with the flags of the one that its name has in it, is an installed program. See [Containers by crun or runc](../guide/runtimes.md).",
     },
     Key {
         name: "network",

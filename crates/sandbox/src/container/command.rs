@@ -7,11 +7,12 @@ use super::terminal::Ends;
 use crate::capabilities;
 use crate::sys::{self, Strings};
 use crate::wire::{Channel, Failure, Input, Run, Stage, Status};
-use crate::zygote::{World, tell};
+use crate::zygote::{World, process, tell};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, Gid, Signal, Uid};
+use rustix::process::{DumpableBehavior, Gid, Signal, Uid, WaitOptions, kill_process, waitpid};
 use rustix::thread::CapabilitySet;
+use std::cell::Cell;
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -91,7 +92,7 @@ impl Command {
         }
         sys::close_on_exec_from(3);
         sys::unblock_all();
-        self.try_candidates()
+        self.try_candidates(&Cell::new(0))
     }
 
     fn depend(&self) -> Result<(), Failure> {
@@ -129,14 +130,21 @@ impl Command {
         }
     }
 
-    /// Opens what the user named, as the user and in the container's root. The engine writes the
-    /// redirected files itself, so it gets their descriptors.
+    /// Opens what the user named, as the user and in the container's root.
     fn open_files(&self, status: &OwnedFd) -> Result<(), Failure> {
-        if let Some(path) = &self.stdin {
-            let told = |reason: String| Failure::told(Stage::Stdin(reason));
-            let file = open_input(path).map_err(told)?;
+        if let Some(file) = self.open_input()? {
             rustix::stdio::dup2_stdin(&file).map_err(Failure::setup("connect the streams"))?;
         }
+        self.open_redirects(status)
+    }
+
+    fn open_input(&self) -> Result<Option<OwnedFd>, Failure> {
+        let told = |reason: String| Failure::told(Stage::Stdin(reason));
+        self.stdin.as_ref().map(|path| open_input(path).map_err(told)).transpose()
+    }
+
+    /// The engine writes the redirected files itself, so it gets their descriptors.
+    fn open_redirects(&self, status: &OwnedFd) -> Result<(), Failure> {
         if self.redirects.is_empty() {
             return Ok(());
         }
@@ -150,23 +158,90 @@ impl Command {
         Ok(())
     }
 
-    /// Executes the first candidate that can be, in the manner of `execvp`.
-    fn try_candidates(&self) -> Failure {
-        let mut denied = None;
-        for candidate in &self.candidates {
-            match sys::execute(candidate, &self.arguments, &self.environment) {
-                Errno::NOENT | Errno::NOTDIR => {}
-                Errno::ACCESS => denied = denied.or(Some(candidate)),
-                Errno::NOEXEC => {
-                    return unfit(crate::NO_PROGRAM.to_owned());
+    /// Does all that comes before the execution, which somebody else is to do: becomes the user, opens the
+    /// files and tries whether the program can be executed. Gives the program's path and the file for the standard
+    /// input.
+    pub(super) fn rehearse(&self, status: &OwnedFd) -> Result<(String, Option<OwnedFd>), Failure> {
+        self.become_user()?;
+        let input = self.open_input()?;
+        self.open_redirects(status)?;
+        Ok((self.try_out()?, input))
+    }
+
+    /// Executes the program in a process that is stopped before the program does anything, and killed. Only the
+    /// kernel knows what it would execute. Gives its path, or nothing where the host lets nobody be stopped.
+    fn try_out(&self) -> Result<String, Failure> {
+        let failed = Failure::setup("try the command");
+        let (tried, mut failure) = (Cell::new(0), None);
+        let mut become_program = || {
+            sys::close_on_exec_from(3);
+            sys::unblock_all();
+            failure = match sys::trace_me() {
+                Ok(()) => Some(self.try_candidates(&tried)),
+                Err(Errno::PERM) => {
+                    tried.set(usize::MAX);
+                    None
                 }
-                Errno::NAMETOOLONG | Errno::LOOP if self.searched => {}
-                error @ (Errno::NAMETOOLONG | Errno::LOOP) => {
-                    return Failure::told(Stage::Program(NOT_FOUND, words(error)));
-                }
-                error => return unfit(words(error)),
+                Err(error) => Some(failed(error)),
+            };
+            super::NOT_BEGUN
+        };
+        let pid = sys::spawn_in_shared_memory(&mut become_program).map_err(&failed)?;
+        let pid = process(pid).ok_or(Errno::SRCH).map_err(&failed)?;
+        // Who was not executed has ended.
+        let _ = kill_process(pid, Signal::KILL);
+        while let Ok(Some((_, status))) = waitpid(Some(pid), WaitOptions::empty()) {
+            if !status.stopped() {
+                break;
             }
         }
+        match failure {
+            Some(failure) => Err(failure),
+            None => {
+                let program = self.candidates.get(tried.get());
+                Ok(program.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Executes the first candidate that can be, in the manner of `execvp`.
+    /// `tried` gets its number.
+    fn try_candidates(&self, tried: &Cell<usize>) -> Failure {
+        let mut denied = None;
+        for (number, candidate) in self.candidates.iter().enumerate() {
+            tried.set(number);
+            let error = sys::execute(candidate, &self.arguments, &self.environment);
+            if let Some(failure) = self.refused(error, candidate, &mut denied) {
+                return failure;
+            }
+        }
+        self.verdict(denied)
+    }
+
+    /// What an error about a candidate means; none if the next may do.
+    fn refused<'a>(
+        &self,
+        error: Errno,
+        candidate: &'a CString,
+        denied: &mut Option<&'a CString>,
+    ) -> Option<Failure> {
+        match error {
+            Errno::NOENT | Errno::NOTDIR => None,
+            Errno::ACCESS => {
+                denied.get_or_insert(candidate);
+                None
+            }
+            Errno::NOEXEC => Some(unfit(crate::NO_PROGRAM.to_owned())),
+            Errno::NAMETOOLONG | Errno::LOOP if self.searched => None,
+            error @ (Errno::NAMETOOLONG | Errno::LOOP) => {
+                Some(Failure::told(Stage::Program(NOT_FOUND, words(error))))
+            }
+            error => Some(unfit(words(error))),
+        }
+    }
+
+    /// Why no candidate did.
+    fn verdict(&self, denied: Option<&CString>) -> Failure {
         if let Some(path) = denied {
             let directory = file_type(path) == Some(FileType::Directory);
             return unfit(

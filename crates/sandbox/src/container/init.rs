@@ -38,31 +38,52 @@ pub(super) fn run(command: &Command, status: &OwnedFd) -> i32 {
 
 /// Buries, and passes signals on to the command, until that ends; the result is its exit code.
 pub(super) fn attend(command: Pid) -> i32 {
-    loop {
-        match sys::next_signal() {
-            libc::SIGCHLD => {
-                if let Some(code) = bury(command) {
-                    return code;
+    Watch { signalled: command, bequest: None }.until(command, &mut |_, _| {})
+}
+
+/// What becomes of signals while a process is waited for.
+pub(super) struct Watch {
+    /// Who gets them.
+    pub(super) signalled: Pid,
+    /// The signal that says that whoever started this process is gone, upon which it kills instead.
+    pub(super) bequest: Option<Signal>,
+}
+
+impl Watch {
+    /// Buries until a process ends; the result is its exit code. The other ends go to `noted`.
+    pub(super) fn until(&self, awaited: Pid, noted: &mut dyn FnMut(Pid, i32)) -> i32 {
+        loop {
+            match sys::next_signal() {
+                libc::SIGCHLD => {
+                    if let Some(code) = bury(awaited, noted) {
+                        return code;
+                    }
                 }
-            }
-            signal => {
-                // The command may have ended this instant; its SIGCHLD is then already waiting.
-                if let Some(signal) = Signal::from_named_raw(signal) {
-                    let _ = kill_process(command, signal);
-                }
+                // It may have ended this instant; its SIGCHLD is then already waiting.
+                signal => match Signal::from_named_raw(signal) {
+                    Some(signal) if self.bequest == Some(signal) => self.kill(Signal::KILL),
+                    Some(signal) => self.kill(signal),
+                    None => {}
+                },
             }
         }
+    }
+
+    fn kill(&self, signal: Signal) {
+        let _ = kill_process(self.signalled, signal);
     }
 }
 
-/// Buries every process that has ended; the command's exit code if it was among them.
-fn bury(command: Pid) -> Option<i32> {
-    let mut code = None;
+/// Buries every process that has ended; the exit code of the awaited one if it was among them.
+fn bury(awaited: Pid, noted: &mut dyn FnMut(Pid, i32)) -> Option<i32> {
+    let mut found = None;
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-        if pid == command {
-            let signalled = || status.terminating_signal().map(|signal| 128 + signal);
-            code = status.exit_status().or_else(signalled);
+        let signalled = || status.terminating_signal().map(|signal| 128 + signal);
+        let Some(code) = status.exit_status().or_else(signalled) else { continue };
+        match pid == awaited {
+            true => found = Some(code),
+            false => noted(pid, code),
         }
     }
-    code
+    found
 }

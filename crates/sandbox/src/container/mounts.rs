@@ -6,7 +6,7 @@
 
 use super::Descriptors;
 use crate::sys;
-use crate::wire::{Failure, MountKind, Run};
+use crate::wire::{Failure, MountEntry, MountKind, Run};
 use crate::zygote::{Area, DEVICE_FOLDER, World, attach, become_root, clone_tree, new_mount};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, makedev};
 use rustix::io::Errno;
@@ -17,6 +17,10 @@ const READ_ONLY: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY;
 const NO_DEVICES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NODEV;
 const NO_SET_ID: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID;
 const NO_EXECUTION: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOEXEC;
+
+/// How often a path is looked up again. The kernel does not say where `..` leads while anything on the machine is
+/// renamed or mounted.
+const TRIES: usize = 1000;
 
 /// The kernel's file systems, put together in the root that the zygote left us. They are moved to the
 /// container's root as soon as that is there.
@@ -74,6 +78,19 @@ pub(super) fn build(
     attach_system(&staged.dev, root, "/dev")?;
     mount_host_files(world, run, root)?;
     mount_given(run, descriptors)?;
+    become_root(root).map_err(Failure::setup("change the root"))
+}
+
+/// Makes a root that everything but the kernel's file systems is mounted in the root of this process, with
+/// those of the kernel as they come.
+pub(super) fn visit(world: &World, root: BorrowedFd<'_>) -> Result<(), Failure> {
+    let none = NO_SET_ID | NO_DEVICES | NO_EXECUTION;
+    let proc = new_mount("proc", &[], none).map_err(Failure::mount("/proc"))?;
+    let sys = new_sys(world, none | READ_ONLY).map_err(Failure::mount("/sys"))?;
+    let dev = new_dev(world).map_err(Failure::mount("/dev"))?;
+    attach_system(&proc, root, "/proc")?;
+    attach_system(&sys, root, "/sys")?;
+    attach_system(&dev, root, "/dev")?;
     become_root(root).map_err(Failure::setup("change the root"))
 }
 
@@ -144,7 +161,7 @@ fn new_dev(world: &World) -> Result<OwnedFd, Errno> {
     attach(dev.as_fd(), CWD, "/dev")?;
     if world.borrows {
         for (name, ..) in DEVICES {
-            let node = clone_of(CWD, &format!("/{DEVICE_FOLDER}/{name}"))?;
+            let node = clone_of(CWD, &format!("{}/{DEVICE_FOLDER}/{name}", world.folder()))?;
             attach(node.as_fd(), dev.as_fd(), name)?;
         }
     }
@@ -178,14 +195,19 @@ fn fill_dev(dev: BorrowedFd<'_>, bound: bool) -> Result<(), Errno> {
     Ok(())
 }
 
-fn mount_host_files(world: &World, run: &Run, root: BorrowedFd<'_>) -> Result<(), Failure> {
+/// Mounts what tells who and where the container is.
+pub(super) fn mount_host_files(
+    world: &World,
+    run: &Run,
+    root: BorrowedFd<'_>,
+) -> Result<(), Failure> {
     // Who reaches nobody has nobody to ask for names.
     let wanted = |name: &&&str| run.resolves || **name != "resolv.conf";
     for name in world.host_files.iter().filter(wanted) {
         let target = format!("/etc/{name}");
         let failed = Failure::mount(&target);
         let place = find(root, &target, OFlags::empty(), ResolveFlags::empty()).map_err(&failed)?;
-        let file = clone_of(CWD, &format!("/{name}")).map_err(&failed)?;
+        let file = clone_of(CWD, &format!("{}/{name}", world.folder())).map_err(&failed)?;
         attach(file.as_fd(), place.as_fd(), "").map_err(&failed)?;
     }
     Ok(())
@@ -194,32 +216,42 @@ fn mount_host_files(world: &World, run: &Run, root: BorrowedFd<'_>) -> Result<()
 fn mount_given(run: &Run, descriptors: &Descriptors) -> Result<(), Failure> {
     let mut given = descriptors.mounts.iter();
     for entry in &run.mounts {
-        let failed = Failure::mount(&entry.target);
-        let mut attributes = NO_SET_ID;
-        if !run.all_capabilities && entry.kind != MountKind::Device {
-            attributes |= NO_DEVICES;
-        }
-        if entry.read_only {
-            attributes |= READ_ONLY;
-        }
         let made;
         let mount = match &entry.kind {
             MountKind::Descriptor | MountKind::Device => {
-                given.next().ok_or(Errno::BADMSG).map_err(&failed)?
+                given.next().ok_or(Errno::BADMSG).map_err(Failure::mount(&entry.target))?
             }
             MountKind::Tmpfs(size) => {
-                made = new_tmpfs(*size).map_err(&failed)?;
+                made = new_tmpfs(*size).map_err(Failure::mount(&entry.target))?;
                 &made
             }
         };
-        let place = place_for(mount, descriptors.root.as_fd(), &entry.target).map_err(&failed)?;
-        sys::set_mount_attributes(mount.as_fd(), u64::from(attributes.bits())).map_err(&failed)?;
-        attach(mount.as_fd(), place.as_fd(), "").map_err(&failed)?;
+        mount_one((run, entry), mount, descriptors.root.as_fd())?;
     }
     Ok(())
 }
 
-fn new_tmpfs(size: Option<u64>) -> Result<OwnedFd, Errno> {
+/// Mounts one of the things that a run brings.
+pub(super) fn mount_one(
+    (run, entry): (&Run, &MountEntry),
+    mount: &OwnedFd,
+    root: BorrowedFd<'_>,
+) -> Result<(), Failure> {
+    let failed = Failure::mount(&entry.target);
+    let mut attributes = NO_SET_ID;
+    if !run.all_capabilities && entry.kind != MountKind::Device {
+        attributes |= NO_DEVICES;
+    }
+    if entry.read_only {
+        attributes |= READ_ONLY;
+    }
+    let place = place_for(mount, root, &entry.target).map_err(&failed)?;
+    sys::set_mount_attributes(mount.as_fd(), u64::from(attributes.bits())).map_err(&failed)?;
+    attach(mount.as_fd(), place.as_fd(), "").map_err(&failed)
+}
+
+/// A file system in memory, for everybody.
+pub(super) fn new_tmpfs(size: Option<u64>) -> Result<OwnedFd, Errno> {
     let none = MountAttrFlags::empty();
     match size {
         Some(size) => new_mount("tmpfs", &[("mode", "1777"), ("size", &size.to_string())], none),
@@ -276,7 +308,13 @@ fn find(
 ) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
     let resolve = resolve | ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(root, path, flags, Mode::empty(), resolve)
+    let mut tries = 0..TRIES;
+    loop {
+        match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN) if tries.next().is_some() => {}
+            found => return found,
+        }
+    }
 }
 
 /// A detached mount of what is at a path that we made ourselves.

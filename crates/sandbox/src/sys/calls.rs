@@ -24,6 +24,15 @@ struct MountAttributes {
 /// Adds attributes (`MOUNT_ATTR_*`) to a mount and all below it, and cuts them off from whatever
 /// mounts they share events with.
 pub(crate) fn set_mount_attributes(mount: BorrowedFd<'_>, set: u64) -> Result<(), Errno> {
+    change_mount(mount, set, libc::AT_RECURSIVE)
+}
+
+/// Does the same to one mount, and to none below it.
+pub(crate) fn set_own_mount_attributes(mount: BorrowedFd<'_>, set: u64) -> Result<(), Errno> {
+    change_mount(mount, set, 0)
+}
+
+fn change_mount(mount: BorrowedFd<'_>, set: u64, reach: libc::c_int) -> Result<(), Errno> {
     let attributes =
         MountAttributes { set, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 };
     // SAFETY: the path is an empty C string, the structure is the kernel's first version and its
@@ -33,7 +42,7 @@ pub(crate) fn set_mount_attributes(mount: BorrowedFd<'_>, set: u64) -> Result<()
             libc::SYS_mount_setattr,
             mount.as_raw_fd(),
             c"".as_ptr(),
-            libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+            libc::AT_EMPTY_PATH | reach,
             &raw const attributes,
             size_of::<MountAttributes>(),
         )

@@ -10,11 +10,11 @@ mod signals;
 pub(crate) use calls::{
     FilterInstruction, close_all_but, close_on_exec_from, close_range, enter_container,
     enter_network, erase_arguments, hide_control_groups, install_filter, join_new_session_keyring,
-    loopback_up, set_mount_attributes, take_descriptor, unshare, watched,
+    loopback_up, set_mount_attributes, set_own_mount_attributes, take_descriptor, unshare, watched,
 };
 pub(crate) use process::{
     Clone3, Pace, Strings, clone_process, execute, execute_descriptor, exit_now, place_descriptor,
-    set_pace, spawn_in_shared_memory, wait_with_usage,
+    set_pace, spawn_in_shared_memory, trace_me, wait_with_usage,
 };
 pub(crate) use signals::{block_all, default_all, next_signal, unblock_all};
 

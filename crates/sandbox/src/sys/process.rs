@@ -137,6 +137,16 @@ impl Strings {
     }
 }
 
+/// Makes the next program that this process becomes stop before it does anything.
+pub(crate) fn trace_me() -> Result<(), Errno> {
+    let none = std::ptr::null_mut::<c_void>();
+    // SAFETY: this request reads none of its other arguments.
+    match unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, none, none) } {
+        -1 => Err(last_error()),
+        _ => Ok(()),
+    }
+}
+
 /// Becomes the program at `path`; returns only when that failed.
 pub(crate) fn execute(path: &CStr, arguments: &Strings, environment: &Strings) -> Errno {
     // SAFETY: both lists end with a null and point to C strings that they own.

@@ -16,7 +16,8 @@
 use super::borrowed::Borrowed;
 use crate::network::Outlet;
 use crate::sys::{self, FilterInstruction};
-use crate::{capabilities, packet, rootless, seccomp, wire};
+use crate::wire::{self, Dialect};
+use crate::{capabilities, packet, rootless, seccomp};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, makedev, open};
 use rustix::io::Errno;
 use rustix::mount::{
@@ -97,6 +98,12 @@ const READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys"];
 pub(crate) const HOSTNAME: &str = "ci-tool";
 
 impl World {
+    /// Where what the zygote prepared is: in its root, or in the host's, which it shares with a program that
+    /// makes containers.
+    pub(crate) fn folder(&self) -> &str {
+        self.runtime.as_ref().map_or("", |runtime| &runtime.place)
+    }
+
     /// Leaves the host's mounts behind and prepares everything. The zygote must already be in a mount
     /// namespace of its own.
     pub(super) fn prepare(setup: &wire::Setup, mut files: Vec<OwnedFd>) -> Result<World, String> {
@@ -211,7 +218,11 @@ fn beside_host(runtime: &wire::Runtime) -> Result<OwnedFd, Errno> {
     let place = new_mount("tmpfs", &[("mode", "700")], MountAttrFlags::empty())?;
     attach(place.as_fd(), CWD, &runtime.place)?;
     // Control groups are ours to give; a runtime that sees them may refuse how they are arranged.
-    let hidden = new_mount("tmpfs", &[("mode", "755")], MountAttrFlags::empty())?;
+    let hidden = match runtime.dialect {
+        Dialect::Crun => new_mount("tmpfs", &[("mode", "755")], MountAttrFlags::empty())?,
+        // It does without only where it finds some and may not change them.
+        Dialect::Runc => new_mount("cgroup2", &[], MountAttrFlags::MOUNT_ATTR_RDONLY)?,
+    };
     match attach(hidden.as_fd(), CWD, CONTROL_GROUPS) {
         Ok(()) | Err(Errno::NOENT) => Ok(place),
         Err(error) => Err(error),

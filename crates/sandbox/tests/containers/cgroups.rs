@@ -116,8 +116,9 @@ pub(crate) async fn nothing_is_left_after_shutdown(fixture: &Fixture) {
     let running = tokio::spawn(async move { sandbox.run(spec, output).await });
     let mark = || !crate::fixture::processes_with("98764.25").is_empty();
     crate::fixture::eventually("the command is up", mark).await;
-    let Fixture { plain, host, limited, bridged, crun, .. } = fixture;
-    for sandbox in [plain, host, limited, bridged, crun] {
+    let Fixture { plain, host, limited, bridged, crun, programs, .. } = fixture;
+    let programs = programs.iter().map(|(_, sandbox)| sandbox);
+    for sandbox in [plain, host, limited, bridged, crun].into_iter().chain(programs) {
         sandbox.shutdown().await;
     }
     let ended = running.await.unwrap();

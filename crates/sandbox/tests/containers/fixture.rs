@@ -15,6 +15,8 @@ use store::Mount;
 
 const BUSYBOX: &str = "/bin/busybox";
 const CRUN: &str = "/usr/bin/crun";
+/// Programs that make containers, which must do as we do.
+const PROGRAMS: [(&str, &str); 2] = [("crun", CRUN), ("runc", "/usr/sbin/runc")];
 /// Memory of a run in the limited sandbox.
 pub(crate) const MEMORY: u64 = 64 << 20;
 /// Processes of a run in the limited sandbox.
@@ -31,6 +33,8 @@ pub(crate) struct Zygotes {
     limited: Zygote,
     bridged: Zygote,
     crun: Zygote,
+    /// One for each of [`PROGRAMS`].
+    programs: Vec<Zygote>,
     guard: Guard,
     errands: Errands,
 }
@@ -42,11 +46,14 @@ impl Zygotes {
         let guard = Guard::start(&std::env::current_exe().unwrap(), &["guard"]).unwrap();
         let errands = Errands::start(&std::env::current_exe().unwrap(), &["errands"]).unwrap();
         let (plain, host, limited) = (start(), start(), start());
-        Zygotes { plain, host, limited, bridged: start(), crun: start(), guard, errands }
+        let (bridged, crun) = (start(), start());
+        let programs = PROGRAMS.iter().map(|_| start()).collect();
+        Zygotes { plain, host, limited, bridged, crun, programs, guard, errands }
     }
 }
 
 /// What every case gets.
+#[derive(Clone)]
 pub(crate) struct Fixture {
     /// No network, a short grace, no limits.
     pub(crate) plain: Sandbox,
@@ -58,16 +65,18 @@ pub(crate) struct Fixture {
     pub(crate) bridged: Sandbox,
     /// Containers made by `crun`; no network, memory and pids limited.
     pub(crate) crun: Sandbox,
+    /// The plain one, with containers made by each of [`PROGRAMS`].
+    pub(crate) programs: Vec<(&'static str, Sandbox)>,
     /// Runs programs of the host.
-    pub(crate) errands: Errands,
+    pub(crate) errands: Arc<Errands>,
     pub(crate) root: PathBuf,
     pub(crate) cgroup_name: String,
-    pub(crate) directory: tempfile::TempDir,
+    pub(crate) directory: Arc<tempfile::TempDir>,
 }
 
 impl Fixture {
     pub(crate) fn new(zygotes: Zygotes) -> Fixture {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = Arc::new(tempfile::tempdir().unwrap());
         let root = directory.path().join("root");
         make_root(&root);
         let cgroup_name = format!("sandbox-test-{}", std::process::id());
@@ -85,8 +94,15 @@ impl Fixture {
         let bridged = Settings { network: Network::Bridge, ..settings("bridged") };
         let runtime = Runtime { program: CRUN.into(), place: directory.path().join("bundles") };
         let made = Settings { runtime: Some(runtime), limits, ..settings("crun") };
+        let program = |((name, path), zygote): (&(&'static str, &str), Zygote)| {
+            let place = directory.path().join(format!("bundles-{name}"));
+            let runtime = Some(Runtime { program: path.into(), place });
+            let settings = Settings { runtime, ..settings(&format!("program-{name}")) };
+            (*name, Sandbox::new(zygote, settings, None).unwrap())
+        };
         Fixture {
-            errands: zygotes.errands,
+            programs: PROGRAMS.iter().zip(zygotes.programs).map(program).collect(),
+            errands: Arc::new(zygotes.errands),
             crun: Sandbox::new(zygotes.crun, made, None).unwrap(),
             bridged: Sandbox::new(zygotes.bridged, bridged, Some(bridge)).unwrap(),
             plain: Sandbox::new(zygotes.plain, settings("plain"), None).unwrap(),
@@ -101,6 +117,16 @@ impl Fixture {
             cgroup_name,
             directory,
         }
+    }
+
+    /// The same with a root of its own, and another sandbox in the place of the plain one and of that of the
+    /// engine's network.
+    pub(crate) fn through(&self, sandbox: &Sandbox) -> Fixture {
+        let directory = Arc::new(tempfile::tempdir().unwrap());
+        let root = directory.path().join("root");
+        make_root(&root);
+        let (plain, bridged) = (sandbox.clone(), sandbox.clone());
+        Fixture { plain, bridged, root, directory, ..self.clone() }
     }
 
     /// Runs in the plain sandbox, which must not fail to.

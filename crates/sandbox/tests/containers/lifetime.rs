@@ -194,7 +194,7 @@ async fn nothing_outlives_a_killed_engine(fixture: Arc<Fixture>) {
     let lines: Vec<String> = BufReader::new(stdout).lines().take(2).map(Result::unwrap).collect();
     assert_eq!(lines, ["up", "up"]);
     let zygotes = children_of(engine.id());
-    assert_eq!(zygotes.len(), 7, "five zygotes, the network's guard and who runs errands");
+    assert_eq!(zygotes.len(), 9, "seven zygotes, the network's guard and who runs errands");
     let mark = mark(engine.id());
     let errand = || processes_with(&mark).len() >= 6;
     eventually("all are up", errand).await;

@@ -1,4 +1,4 @@
-//! Real containers, through the crate's face. Needs root and Debian's `busybox-static` and `crun`.
+//! Real containers, through the crate's face. Needs root and Debian's `busybox-static`, `crun` and `runc`.
 //!
 //! This is not libtest: zygotes are started from `main`, before any thread, and are this same binary in
 //! another role. A word on the command line selects the cases whose names contain it.
@@ -29,7 +29,9 @@ use std::time::Duration;
 /// No case takes longer, or something hangs.
 const CASE_LIMIT: Duration = Duration::from_secs(120);
 
-type Case = (&'static str, fn(Arc<Fixture>) -> Pin<Box<dyn Future<Output = ()> + Send>>);
+type Work = fn(Arc<Fixture>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+type Case = (&'static str, Work);
 
 /// Lists functions as cases, by their names.
 macro_rules! cases {
@@ -69,10 +71,16 @@ async fn run_all(zygotes: Zygotes, filter: &str) -> usize {
     cases.extend(parties::cases());
     cases.extend(runtime::cases());
     cases.extend(errands::cases());
-    let mut failed = 0;
-    let mut passed = 0;
-    for (name, case) in cases.into_iter().filter(|(name, _)| name.contains(filter)) {
-        let task = tokio::spawn(tokio::time::timeout(CASE_LIMIT, case(fixture.clone())));
+    let own = cases.into_iter().map(|(name, case)| (name.to_owned(), case, fixture.clone()));
+    let mut all: Vec<(String, Work, Arc<Fixture>)> = own.collect();
+    for (program, sandbox) in &fixture.programs {
+        let through = Arc::new(fixture.through(sandbox));
+        let cases = runtime::conforming(program).into_iter();
+        all.extend(cases.map(|(name, case)| (format!("{program}: {name}"), case, through.clone())));
+    }
+    let (mut failed, mut passed) = (0, 0);
+    for (name, case, fixture) in all.into_iter().filter(|(name, ..)| name.contains(filter)) {
+        let task = tokio::spawn(tokio::time::timeout(CASE_LIMIT, case(fixture)));
         let told = match task.await {
             Ok(Ok(())) => "ok",
             Ok(Err(_)) => "TIMED OUT",

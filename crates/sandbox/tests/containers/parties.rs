@@ -15,6 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
         members_reach_what_is_offered_by_name_and_nobody_else_does,
         the_engine_reaches_a_service_and_listens_for_members,
         a_command_in_the_background_ends_as_somebody_wishes,
+        what_runs_beside_a_member_has_its_address,
         a_command_runs_beside_another,
         what_runs_beside_ends_with_either_side,
     ]
@@ -155,13 +156,19 @@ async fn said(fixture: &Fixture, spec: Spec) -> Outcome {
     run(&fixture.bridged, spec).await.unwrap()
 }
 
-async fn a_command_runs_beside_another(fixture: Arc<Fixture>) {
+async fn what_runs_beside_a_member_has_its_address(fixture: Arc<Fixture>) {
     let party = fixture.bridged.party().unwrap();
-    let running = Running::start(&fixture, Some(&party), "exec sleep 4321").await;
-    let process = &running.begun.process;
+    let running = Running::start(&fixture, Some(&party), "exec sleep 4320").await;
     let address = "ip -4 -o addr show eth0 | sed 's/.*inet //; s,/.*,,'";
-    let outcome = said(&fixture, beside(&fixture, process, address)).await;
+    let outcome = said(&fixture, beside(&fixture, &running.begun.process, address)).await;
     assert_eq!(outcome.text(), running.address().to_string());
+    running.end(Wish::Kill).await;
+}
+
+async fn a_command_runs_beside_another(fixture: Arc<Fixture>) {
+    let running = Running::start(&fixture, None, "exec sleep 4321").await;
+    eventually("it runs", || !processes_with("sleep\x004321").is_empty()).await;
+    let process = &running.begun.process;
     let outcome = said(&fixture, beside(&fixture, process, "ps | grep -c '[s]leep 4321'")).await;
     assert_eq!(outcome.text(), "1");
     let outcome = said(&fixture, beside(&fixture, process, "exit 3")).await;

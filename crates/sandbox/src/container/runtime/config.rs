@@ -4,7 +4,7 @@
 //! system calls that it refuses, so those of kernels to come are not refused.
 
 use crate::capabilities;
-use crate::wire::{MountKind, Run, Runtime};
+use crate::wire::{MountEntry, MountKind, Run, Runtime};
 use crate::zygote::{Area, HOSTNAME, World};
 use rustix::thread::CapabilitySet;
 use serde_json::{Value, json};
@@ -115,29 +115,12 @@ const REFUSED: &[&str] = &[
 
 /// The document.
 pub(super) fn of(world: &World, run: &Run, runtime: &Runtime) -> Value {
-    let kept = match run.all_capabilities {
-        true => world.held,
-        false => world.held.intersection(capabilities::DEFAULT),
-    };
-    let (kept, none) = (names(kept), Vec::<String>::new());
-    let inherited = if run.all_capabilities { &kept } else { &none };
     json!({
         "ociVersion": "1.0.0",
         "hostname": HOSTNAME,
         "root": { "path": "rootfs", "readonly": false },
-        "process": {
-            "terminal": false,
-            "user": { "uid": run.uid, "gid": run.gid, "additionalGids": run.groups },
-            "args": run.args,
-            "env": run.env,
-            "cwd": run.workdir,
-            "noNewPrivileges": !run.all_capabilities,
-            "capabilities": {
-                "bounding": kept, "effective": kept, "permitted": kept,
-                "inheritable": inherited, "ambient": inherited,
-            },
-        },
-        "mounts": mounts(world, run, runtime),
+        "process": process(world, run),
+        "mounts": mounts(run, runtime),
         "linux": {
             "namespaces": namespaces(run),
             "maskedPaths": if run.all_capabilities { vec![] } else { masked(world) },
@@ -145,6 +128,35 @@ pub(super) fn of(world: &World, run: &Run, runtime: &Runtime) -> Value {
             "seccomp": if run.all_capabilities { Value::Null } else { filter() },
         },
     })
+}
+
+/// The part of it that is about the command.
+pub(super) fn process(world: &World, run: &Run) -> Value {
+    let kept = match run.all_capabilities {
+        true => world.held,
+        false => world.held.intersection(capabilities::DEFAULT),
+    };
+    let (kept, none) = (names(kept), Vec::<String>::new());
+    let inherited = if run.all_capabilities { &kept } else { &none };
+    json!({
+        "terminal": run.terminal.is_some(),
+        "user": { "uid": run.uid, "gid": run.gid, "additionalGids": run.groups },
+        "args": run.args,
+        "env": run.env,
+        "cwd": run.workdir,
+        "noNewPrivileges": !run.all_capabilities,
+        "capabilities": {
+            "bounding": kept, "effective": kept, "permitted": kept,
+            "inheritable": inherited, "ambient": inherited,
+        },
+    })
+}
+
+/// Whether something is mounted in one of the kernel's file systems, which are not there before the program
+/// has made them.
+pub(super) fn in_kernel_files(target: &str) -> bool {
+    let first = target.split('/').find(|part| !part.is_empty());
+    first.is_some_and(|first| matches!(first, "dev" | "proc" | "sys"))
 }
 
 /// Where a mount of the run is in the bundle.
@@ -168,7 +180,7 @@ fn namespaces(run: &Run) -> Vec<Value> {
     kinds.into_iter().map(|kind| json!({ "type": kind })).collect()
 }
 
-fn mounts(world: &World, run: &Run, runtime: &Runtime) -> Vec<Value> {
+fn mounts(run: &Run, runtime: &Runtime) -> Vec<Value> {
     let kernel = |target: &str, kind: &str, options: &[&str]| {
         let options = ["nosuid", "noexec"].iter().chain(options).collect::<Vec<_>>();
         json!({ "destination": target, "type": kind, "source": kind, "options": options })
@@ -182,46 +194,21 @@ fn mounts(world: &World, run: &Run, runtime: &Runtime) -> Vec<Value> {
         kernel("/dev/shm", "tmpfs", &["nodev", "mode=1777", "size=65536k"]),
         kernel("/dev/mqueue", "mqueue", &["nodev"]),
     ];
-    for name in world.host_files.iter().filter(|name| run.resolves || **name != "resolv.conf") {
-        let source = format!("{}/{name}", runtime.place);
-        mounts.push(bind(&format!("/etc/{name}"), &source, &["ro", "nosuid", "nodev", "noexec"]));
-    }
-    mounts.extend(given(run, runtime));
+    let given = run.mounts.iter().filter(|entry| in_kernel_files(&entry.target)).enumerate();
+    mounts.extend(given.map(|(number, entry)| bind(number, run, entry, runtime)));
     mounts
 }
 
-fn given(run: &Run, runtime: &Runtime) -> Vec<Value> {
-    let mut number = 0;
-    let entries = run.mounts.iter().map(|entry| {
-        let mut options = vec!["nosuid"];
-        if !run.all_capabilities && entry.kind != MountKind::Device {
-            options.push("nodev");
-        }
-        if entry.read_only {
-            options.push("ro");
-        }
-        match entry.kind {
-            MountKind::Descriptor | MountKind::Device => {
-                let source = format!("{}/bundle/{}", runtime.place, mount_name(number));
-                number += 1;
-                bind(&entry.target, &source, &options)
-            }
-            MountKind::Tmpfs(size) => {
-                let size = size.map(|size| format!("size={size}"));
-                let options: Vec<&str> =
-                    options.into_iter().chain(["mode=1777"]).chain(size.as_deref()).collect();
-                json!({
-                    "destination": entry.target, "type": "tmpfs", "source": "tmpfs", "options": options,
-                })
-            }
-        }
-    });
-    entries.collect()
-}
-
-fn bind(target: &str, source: &str, options: &[&str]) -> Value {
-    let options: Vec<&str> = ["rbind", "rprivate"].iter().chain(options).copied().collect();
-    json!({ "destination": target, "type": "bind", "source": source, "options": options })
+fn bind(number: usize, run: &Run, entry: &MountEntry, runtime: &Runtime) -> Value {
+    let mut options = vec!["rbind", "rprivate", "nosuid"];
+    if !run.all_capabilities && entry.kind != MountKind::Device {
+        options.push("nodev");
+    }
+    if entry.read_only {
+        options.push("ro");
+    }
+    let source = format!("{}/bundle/{}", runtime.place, mount_name(number));
+    json!({ "destination": entry.target, "type": "bind", "source": source, "options": options })
 }
 
 fn masked(world: &World) -> Vec<String> {
@@ -273,6 +260,19 @@ fn filter() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_in_kernel_files_is_left_to_the_program() {
+        for (target, expected) in [
+            ("/dev/x", true),
+            ("//proc/y", true),
+            ("/sys", true),
+            ("/device", false),
+            ("/a/dev", false),
+        ] {
+            assert_eq!(in_kernel_files(target), expected, "{target}");
+        }
+    }
 
     #[test]
     fn capabilities_have_the_names_of_their_bits() {

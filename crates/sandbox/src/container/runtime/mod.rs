@@ -1,222 +1,244 @@
 //! Containers that an installed program makes from a bundle, instead of us.
 //!
 //! What is ours stays ours: process 1 that buries and passes signals on, the control group and the
-//! network, which the program finds around itself and leaves alone, and the mounts. All of the bundle is
-//! in memory, in a mount namespace of this run, so nothing of it is left whatever happens:
+//! network, which the program finds around itself and leaves alone, the mounts, and the files of redirected streams. All of
+//! the bundle is in memory, in a mount namespace of this run, so nothing of it is left whatever happens:
 //!
 //! ```text
 //! <place>/hosts hostname resolv.conf   the same for all
 //! <place>/bundle/config.json           what to run
-//!                rootfs/  m0 m1 ...    the mounts of this run
-//!                state/  log           the program's own
+//!                rootfs/               what it runs in, with all mounts of this run but those
+//!                m0 m1 ...             in /dev, /proc and /sys, which the program still has to make
+//!                state/  log  pid      the program's own
+//!                b7.json b7.log b7.pid the same for a command beside the container's own
 //! ```
+//!
+//! A container is made first and started then: between the two its root and its terminal are there, and nothing
+//! of the user's has run.
 
+mod beside;
+mod call;
 mod config;
+mod console;
+mod scout;
 
-use super::command::Command;
+use super::init::Watch;
 use super::{
-    Descriptors, NOT_BEGUN, connect, connect_streams, enter_groups, init, released, report,
+    Descriptors, NOT_BEGUN, Reach, connect, connect_streams, endpoint, enter_groups, mounts,
+    released, report,
 };
-use crate::wire::{self, Failure, Input, MountKind, Run, Runtime, Stage, Status};
+use crate::sys;
+use crate::wire::{self, Failure, MountKind, Run, Runtime, Stage, Status};
 use crate::zygote::{World, attach, new_mount, process, tell};
-use crate::{container::Reach, sys};
+use call::{Program, Streams};
+use console::Console;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
-use serde::Deserialize;
+use rustix::process::Pid;
+use scout::{Found, Place};
 use std::fs;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
-/// Where the program itself finds programs that it needs.
-const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// What it calls the container. Nobody else sees the name.
+/// What the program calls the container. Nobody else sees the name.
 const NAME: &str = "container";
-/// Exit code of a shell that does not find a program, and of one that cannot execute it.
-const NOT_FOUND: i32 = 127;
-const NOT_EXECUTABLE: i32 = 126;
 
 /// Does everything, in the cloned process; the result is its exit code.
 pub(super) fn begin(
     (world, runtime): (&World, &Runtime),
-    reach: Reach,
+    reach: Reach<'_>,
     packet: &[u8],
     (status, descriptors): (&OwnedFd, Vec<OwnedFd>),
 ) -> i32 {
-    match prepare((world, runtime), reach, packet, descriptors) {
-        Ok((held, ..)) if held && !released(status) => NOT_BEGUN,
-        Ok((_, command, log)) => run(world, &command, status, &log),
+    let split = Descriptors::split(packet, descriptors).and_then(|(run, descriptors)| {
+        if packet.get(1) == Some(&wire::GROUP_FILES) {
+            enter_groups(&descriptors.group_files)?;
+        }
+        Ok((run, descriptors))
+    });
+    let (run, descriptors) = match split {
+        Ok(split) => split,
+        Err(failure) => return report(status, failure),
+    };
+    if run.beside {
+        return beside::begin((world, runtime), run, status, descriptors);
+    }
+    let made = prepare((world, runtime), reach, run, (status, descriptors));
+    match made {
+        Ok(ready) if ready.held && !released(status) => NOT_BEGUN,
+        Ok(ready) => ready.run(world, status).unwrap_or_else(|failure| report(status, failure)),
         Err(failure) => report(status, failure),
     }
 }
 
+/// A container that only has to be made.
+struct Ready {
+    program: Program,
+    bundle: PathBuf,
+    console: Option<Console>,
+    /// A port for the engine to answer.
+    listener: Option<OwnedFd>,
+    held: bool,
+    /// Whether device nodes of the root are not to be used.
+    closed: bool,
+}
+
 fn prepare(
     (world, runtime): (&World, &Runtime),
-    reach: Reach,
-    packet: &[u8],
-    descriptors: Vec<OwnedFd>,
-) -> Result<(bool, Command, PathBuf), Failure> {
-    let (run, descriptors) = Descriptors::split(packet, descriptors)?;
-    if packet.get(1) == Some(&wire::GROUP_FILES) {
-        enter_groups(&descriptors.group_files)?;
-    }
+    reach: Reach<'_>,
+    mut run: Run,
+    (status, mut descriptors): (&OwnedFd, Descriptors),
+) -> Result<Ready, Failure> {
     connect(world, reach)?;
     let none = MountAttrFlags::empty();
     let proc = new_mount("proc", &[], none).map_err(Failure::mount("/proc"))?;
     attach(proc.as_fd(), CWD, "/proc").map_err(Failure::mount("/proc"))?;
-    let bundle = PathBuf::from(&runtime.place).join("bundle");
-    fill(&bundle, &run, &descriptors).map_err(Failure::setup("make the bundle"))?;
-    let config = config::of(world, &run, runtime).to_string();
-    let failed = |error: std::io::Error| {
-        Failure::setup("write the bundle")(Errno::from_io_error(&error).unwrap_or(Errno::IO))
-    };
-    fs::write(bundle.join("config.json"), config).map_err(failed)?;
+    let bundle = bundle(runtime);
+    fill(world, &bundle, &run, &descriptors)?;
+    rustix::process::chdir(&bundle).map_err(Failure::setup("enter the bundle"))?;
+    let listener = endpoint::reserve(&mut run)?;
     rustix::process::setsid().map_err(Failure::setup("begin a session"))?;
+    let rootfs = bundle.join("rootfs");
+    let found = scout::send((world, &run), Place::Assembled(&rootfs), status)?;
+    take(found, &mut run, &mut descriptors);
+    write("config.json", &config::of(world, &run, runtime).to_string())?;
     connect_streams(world, &descriptors).map_err(Failure::setup("connect the streams"))?;
-    let (log, held) = (bundle.join("log"), run.held);
-    let command = Command::new(&invocation(runtime, &bundle, run.stdin), world, None)?;
-    Ok((held, command, log))
+    let console = Console::listen("console".to_owned(), run.terminal)?;
+    let program = Program::new(runtime, "log".to_owned());
+    let (held, closed) = (run.held, !run.all_capabilities);
+    Ok(Ready { program, bundle, console, listener, held, closed })
 }
 
-/// Puts the mounts of a run where the configuration says they are.
-fn fill(bundle: &std::path::Path, run: &Run, descriptors: &Descriptors) -> Result<(), Errno> {
-    let memory = new_mount("tmpfs", &[("mode", "700")], MountAttrFlags::empty())?;
-    attach(memory.as_fd(), CWD, &bundle.to_string_lossy())?;
+impl Ready {
+    /// Runs the command to its end.
+    fn run(self, world: &World, status: &OwnedFd) -> Result<i32, Failure> {
+        let pid = self.create(world, status)?;
+        // The engine waits for the end of its pipes.
+        connect_nothing(world).map_err(Failure::setup("let go of the streams"))?;
+        if self.closed {
+            scout::refuse_devices(pid)?;
+        }
+        if let Some(console) = self.console {
+            console.hand_on(status)?;
+        }
+        if let Some(listener) = self.listener {
+            endpoint::offer(&listener, &format!("/proc/{}/root", pid.as_raw_nonzero()), status)?;
+        }
+        let words = ["start".to_owned(), NAME.to_owned()];
+        let start = self.program.spawn(&words, (world, Streams::Nothing), status)?;
+        let watch = Watch { signalled: pid, bequest: None };
+        let mut ended = None;
+        let started = watch.until(start, &mut |other, code| {
+            ended = ended.or((other == pid).then_some(code));
+        });
+        if started != 0 {
+            return Err(self.program.failure());
+        }
+        tell(status.as_fd(), &Status::Begun, &[]);
+        Ok(ended.unwrap_or_else(|| watch.until(pid, &mut |_, _| {})))
+    }
+
+    /// Has the container made, with a process in it that waits for the start.
+    fn create(&self, world: &World, status: &OwnedFd) -> Result<Pid, Failure> {
+        let mut words = vec!["create".to_owned(), format!("--bundle={}", self.bundle.display())];
+        words.push("--pid-file=pid".to_owned());
+        words.extend(self.console.as_ref().map(Console::flag));
+        words.push(NAME.to_owned());
+        let create = self.program.spawn(&words, (world, Streams::Given), status)?;
+        match (Watch { signalled: create, bequest: None }).until(create, &mut |_, _| {}) {
+            0 => made("pid"),
+            _ => Err(self.program.failure()),
+        }
+    }
+}
+
+/// Takes over what a scout found. The program that makes containers searches only where a variable says.
+fn take(found: Found, run: &mut Run, descriptors: &mut Descriptors) {
+    if let Some(input) = found.input {
+        descriptors.stdin = Some(input);
+    }
+    let searched = run.env.iter().any(|entry| entry.starts_with("PATH="));
+    if let Some(program) = run.args.first_mut()
+        && !searched
+        && !found.program.is_empty()
+    {
+        *program = found.program;
+    }
+}
+
+/// Where the bundle of this run is.
+fn bundle(runtime: &Runtime) -> PathBuf {
+    PathBuf::from(&runtime.place).join("bundle")
+}
+
+/// Puts the mounts of a run where they belong, or where the configuration says they are.
+fn fill(world: &World, bundle: &Path, run: &Run, descriptors: &Descriptors) -> Result<(), Failure> {
+    let failed = Failure::setup("make the bundle");
+    let memory =
+        new_mount("tmpfs", &[("mode", "700")], MountAttrFlags::empty()).map_err(&failed)?;
+    attach(memory.as_fd(), CWD, &bundle.to_string_lossy()).map_err(&failed)?;
     let attributes = match run.all_capabilities {
         true => MountAttrFlags::empty(),
         false => MountAttrFlags::MOUNT_ATTR_NODEV,
     };
-    sys::set_mount_attributes(descriptors.root.as_fd(), u64::from(attributes.bits()))?;
-    rustix::fs::mkdirat(&memory, "rootfs", Mode::from_raw_mode(0o700))?;
-    attach(descriptors.root.as_fd(), memory.as_fd(), "rootfs")?;
-    let wanted = run.mounts.iter().filter(|entry| !matches!(entry.kind, MountKind::Tmpfs(_)));
-    for (number, (_, mount)) in wanted.zip(&descriptors.mounts).enumerate() {
-        let name = config::mount_name(number);
-        let kind = FileType::from_raw_mode(rustix::fs::fstat(mount)?.st_mode);
-        if kind == FileType::Directory {
-            rustix::fs::mkdirat(&memory, &name, Mode::from_raw_mode(0o700))?;
+    let root = descriptors.root.as_fd();
+    sys::set_mount_attributes(root, u64::from(attributes.bits())).map_err(Failure::mount("/"))?;
+    rustix::fs::mkdirat(&memory, "rootfs", Mode::from_raw_mode(0o700)).map_err(&failed)?;
+    attach(root, memory.as_fd(), "rootfs").map_err(Failure::mount("/"))?;
+    mounts::mount_host_files(world, run, root)?;
+    let (mut given, mut number) = (descriptors.mounts.iter(), 0);
+    for entry in &run.mounts {
+        let made;
+        let mount = match &entry.kind {
+            MountKind::Descriptor | MountKind::Device => {
+                given.next().ok_or(Errno::BADMSG).map_err(Failure::mount(&entry.target))?
+            }
+            MountKind::Tmpfs(size) => {
+                made = mounts::new_tmpfs(*size).map_err(Failure::mount(&entry.target))?;
+                &made
+            }
+        };
+        if config::in_kernel_files(&entry.target) {
+            keep(memory.as_fd(), &config::mount_name(number), mount)
+                .map_err(Failure::mount(&entry.target))?;
+            number += 1;
         } else {
-            let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
-            rustix::fs::openat(&memory, &name, flags, Mode::from_raw_mode(0o600))?;
+            mounts::mount_one((run, entry), mount, root)?;
         }
-        attach(mount.as_fd(), memory.as_fd(), &name)?;
     }
     Ok(())
 }
 
-/// How the program is called.
-fn invocation(runtime: &Runtime, bundle: &std::path::Path, stdin: Input) -> Run {
-    let path = |name: &str| bundle.join(name).to_string_lossy().into_owned();
-    let args = [
-        runtime.program.clone(),
-        format!("--root={}", path("state")),
-        format!("--log={}", path("log")),
-        "--log-format=json".to_owned(),
-        "--cgroup-manager=disabled".to_owned(),
-        "run".to_owned(),
-        format!("--bundle={}", bundle.to_string_lossy()),
-        NAME.to_owned(),
-    ];
-    Run {
-        args: args.to_vec(),
-        env: vec![PATH.to_owned()],
-        workdir: "/".to_owned(),
-        uid: 0,
-        gid: 0,
-        groups: vec![],
-        init: true,
-        all_capabilities: false,
-        stdin,
-        redirect_stdout: None,
-        redirect_stderr: None,
-        mounts: vec![],
-        group_files: 0,
-        held: false,
-        beside: false,
-        resolves: false,
-        terminal: None,
-        endpoint: vec![],
+/// Keeps a mount in the bundle, for the program to bind.
+fn keep(bundle: BorrowedFd<'_>, name: &str, mount: &OwnedFd) -> Result<(), Errno> {
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(mount)?.st_mode);
+    if kind == FileType::Directory {
+        rustix::fs::mkdirat(bundle, name, Mode::from_raw_mode(0o700))?;
+    } else {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(bundle, name, flags, Mode::from_raw_mode(0o600))?;
     }
+    attach(mount.as_fd(), bundle, name)
 }
 
-/// Runs the program to its end. What it has to say about a container that it could not start is in its
-/// log, and the command's own words are in the streams.
-fn run(world: &World, command: &Command, status: &OwnedFd, log: &std::path::Path) -> i32 {
-    let mut failure = None;
-    let mut become_program = || {
-        failure = Some(command.execute(status));
-        NOT_BEGUN
-    };
-    let spawned = sys::spawn_in_shared_memory(&mut become_program);
-    let pid = match (failure, spawned) {
-        (Some(failure), _) => return report(status, failure),
-        (None, Err(error)) => return report(status, Failure::setup("start the runtime")(error)),
-        (None, Ok(pid)) => process(pid),
-    };
-    let Some(pid) = pid else { return NOT_BEGUN };
-    // The engine waits for the end of its pipes.
-    let _ = connect_nothing(world);
-    let code = init::attend(pid);
-    if let Some(message) = last_error(&fs::read_to_string(log).unwrap_or_default()) {
-        tell(status.as_fd(), &Status::Failed(Failure::told(stage(message))), &[]);
-    }
-    code
+/// Writes a file of the bundle, which we are in.
+fn write(name: &str, text: &str) -> Result<(), Failure> {
+    fs::write(name, text).map_err(|error| {
+        Failure::setup("write the bundle")(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    })
+}
+
+/// The process that the program says it made.
+fn made(file: &str) -> Result<Pid, Failure> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let pid = text.trim().parse().ok().and_then(process);
+    let untold = || Stage::Runtime("it did not tell what process it made".to_owned());
+    pid.ok_or_else(|| Failure::told(untold()))
 }
 
 fn connect_nothing(world: &World) -> Result<(), Errno> {
     rustix::stdio::dup2_stdin(&world.null)?;
     rustix::stdio::dup2_stdout(&world.null)?;
     rustix::stdio::dup2_stderr(&world.null)
-}
-
-/// One line of the program's log.
-#[derive(Deserialize)]
-struct Line {
-    msg: String,
-    level: String,
-}
-
-/// The last error in a log.
-fn last_error(log: &str) -> Option<String> {
-    let lines = log.lines().rev().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    lines.filter(|line| line.level == "error").map(|line| line.msg).next()
-}
-
-/// What the program could not do. Of a command that does not exist it says so in words.
-fn stage(message: String) -> Stage {
-    let message = wire::shorten(&message);
-    let has = |text: &str| message.contains(text);
-    if has("not found in $PATH") {
-        return Stage::Program(NOT_FOUND, "not found in any directory of PATH".to_owned());
-    }
-    match has("executable") || has("exec") {
-        true if has("No such file") => Stage::Program(NOT_FOUND, "no such file".to_owned()),
-        true => Stage::Program(NOT_EXECUTABLE, message),
-        false => Stage::Runtime(message),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_errors_of_the_program_are_failures() {
-        let line =
-            |level: &str, text: &str| format!("{{\"msg\":\"{text}\",\"level\":\"{level}\"}}\n");
-        assert_eq!(last_error(""), None);
-        assert_eq!(last_error(&line("warning", "odd")), None);
-        let log = line("error", "first") + &line("error", "second") + "torn {";
-        assert_eq!(last_error(&log).as_deref(), Some("second"));
-    }
-
-    #[test]
-    fn a_missing_command_is_told_from_a_container_that_cannot_be_made() {
-        let missing = stage("executable file `x` not found in $PATH: No such file".to_owned());
-        assert!(matches!(missing, Stage::Program(NOT_FOUND, _)), "{missing:?}");
-        let refused = stage("open executable: Permission denied".to_owned());
-        assert!(matches!(refused, Stage::Program(NOT_EXECUTABLE, _)), "{refused:?}");
-        let broken = stage("mount `proc` to `/proc`: Operation not permitted".to_owned());
-        assert!(matches!(broken, Stage::Runtime(_)), "{broken:?}");
-    }
 }
