@@ -16,9 +16,12 @@ const FEWEST_CASES_OF_OLDEST: usize = 59;
 /// Runs the program of a library both ways.
 #[track_caller]
 fn both_ways(name: &str, fewest: usize) {
-    let state = State::debian();
     let program = client_program(name);
+    // A state each: the time that a test may take is the state's.
+    let state = State::debian();
     every_case_passes(state.cli(["--silent", "run", "--", program.to_str().unwrap()]), fewest);
+    drop(state);
+    let state = State::debian();
     let spawning = state.program(&program).env(PROGRAM_VARIABLE, testkit::binary());
     every_case_passes(spawning, fewest);
 }
