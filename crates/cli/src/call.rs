@@ -4,6 +4,7 @@
 //! first by the fixed parser, which stops at the first function, then by [`crate::function`]. Flags
 //! of the command that stand among the functions are then read by the fixed parser again.
 
+use crate::changes::{self, Outcome, Target};
 use crate::context::{Context, Work};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
@@ -92,6 +93,7 @@ pub(crate) async fn run<C: CallCommand>(
     match work.end(called, failed).await? {
         Called::Help(text) => context.output.result(&text)?,
         Called::Stopped => {}
+        Called::Changes(outcome) => context.output.note(&outcome.note()),
         Called::Data { plan, data, json, output } => {
             print(context, &plan, &data, json, output.as_deref())?;
         }
@@ -111,6 +113,8 @@ enum Called {
     Help(String),
     /// It goes on until somebody stops it, and somebody did.
     Stopped,
+    /// The chain ended in changes.
+    Changes(Outcome),
     Data {
         plan: Plan,
         data: Value,
@@ -153,6 +157,11 @@ async fn call<C: CallCommand>(
         Err(Error { kind: Kind::Interrupted, .. }) if plan.goes_on => return Ok(Called::Stopped),
         answered => answered?,
     };
+    if let Some(changesets) = answer::changesets(&plan, &data) {
+        let here = &context.environment.client.workdir;
+        let target = output.as_deref().map_or(Target::Here(here), Target::Named);
+        return Ok(Called::Changes(changes::settle(context, work, &changesets, target).await?));
+    }
     Ok(Called::Data { plan, data, json: early.json || late.json, output })
 }
 

@@ -143,6 +143,27 @@ impl Work {
         }
     }
 
+    /// Prints text beside the display.
+    pub(crate) async fn say(&self, text: &str) {
+        match &self.progress {
+            Some(progress) => {
+                progress.printer().print(Stream::Stderr, text.as_bytes().to_vec()).await;
+            }
+            None => self.output.note(text.trim_end_matches('\n')),
+        }
+    }
+
+    /// Does something that needs the terminal, while the display stands aside.
+    pub(crate) async fn aside<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        match &self.progress {
+            Some(progress) => progress.aside(self.interrupt.or(work)).await,
+            None => self.interrupt.or(work).await,
+        }
+    }
+
     /// Ends the session when what it made is safe, then the display. `failed` says how the command
     /// itself went.
     pub(crate) async fn end<T>(

@@ -164,6 +164,11 @@ impl GlobalArgs {
         }
     }
 
+    /// Whether changes are applied without a question.
+    pub(crate) fn applies_changes(&self) -> bool {
+        self.shared.auto_apply
+    }
+
     /// What runs on the terminal in a container whose command failed; nothing unless that was asked for.
     pub(crate) fn interactive(&self) -> Result<Vec<String>, Error> {
         let line = self.shared.interactive_command.as_deref().unwrap_or(SHELL);

@@ -7,6 +7,7 @@
 //! rule here: what things mean is the engine's to say.
 
 mod call;
+mod changes;
 mod commands;
 mod context;
 mod environment;

@@ -6,7 +6,7 @@ use crate::terminal::{Input, Terminal};
 use client::{Events, Loan};
 use protocol::Event;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 use tui::{Answer, Display, Shown, Stream};
@@ -26,6 +26,11 @@ pub(crate) struct Progress {
 
 enum Message {
     Output(Stream, Vec<u8>),
+    /// Somebody else needs the terminal until the other side of `end` is dropped.
+    Aside {
+        ready: oneshot::Sender<()>,
+        end: oneshot::Receiver<()>,
+    },
     Finish(Finish),
 }
 
@@ -51,6 +56,17 @@ impl Progress {
     /// A way to print a child's output above the display.
     pub(crate) fn printer(&self) -> Printer {
         Printer(self.messages.clone())
+    }
+
+    /// Does something while the display stands aside and leaves the terminal alone.
+    pub(crate) async fn aside<T>(&self, work: impl Future<Output = T>) -> T {
+        let (ready, begin) = oneshot::channel();
+        let (_until, end) = oneshot::channel();
+        // A display that has ended is in nobody's way.
+        if self.messages.send(Message::Aside { ready, end }).await.is_ok() {
+            let _ = begin.await;
+        }
+        work.await
     }
 
     /// Shows what is left and ends the display.
@@ -93,6 +109,11 @@ impl Show {
                 message = messages.recv() => match message {
                     Some(Message::Output(stream, bytes)) => {
                         self.display.pass_through(stream, &bytes, now());
+                    }
+                    Some(Message::Aside { ready, end }) => {
+                        self.step_aside();
+                        let _ = ready.send(());
+                        self.wait_aside(async { drop(end.await) }).await;
                     }
                     Some(Message::Finish(how)) => break how,
                     None => break Finish::Interrupted,
@@ -164,12 +185,20 @@ impl Show {
 
     /// Steps aside for whoever uses the terminal now. Events are taken meanwhile and shown afterwards.
     async fn lend(&mut self, loan: Loan) {
+        self.step_aside();
+        self.wait_aside(lend::lend(loan)).await;
+    }
+
+    fn step_aside(&mut self) {
         self.display.step_aside();
         self.terminal.release();
-        let mut lent = std::pin::pin!(lend::lend(loan));
+    }
+
+    async fn wait_aside(&mut self, used: impl Future<Output = ()>) {
+        let mut used = std::pin::pin!(used);
         loop {
             tokio::select! {
-                () = &mut lent => break,
+                () = &mut used => break,
                 event = self.events.next(), if self.more => self.take(event).await,
             }
         }

@@ -22,7 +22,7 @@ pub use display::{Answer, Display, Mode, Settings, Shown, Stream};
 pub use keyboard::{Keyboard, may_draw};
 pub use look::Paint;
 pub use terminal::{Size, stderr_size};
-pub use text::{bytes, duration};
+pub use text::{bytes, clean, duration, width};
 
 #[cfg(test)]
 mod tests;

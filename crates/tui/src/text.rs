@@ -44,7 +44,7 @@ pub fn bytes(count: u64) -> String {
 
 /// Output of a program on one line of ours: nothing in it moves the cursor, rings or retitles.
 /// Colours stay if `colour`, and end with the line.
-pub(crate) fn clean(text: &str, colour: bool) -> String {
+pub fn clean(text: &str, colour: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut coloured = false;
     let mut rest = text;
@@ -100,7 +100,7 @@ fn escape_length(text: &str) -> usize {
 
 /// How many columns clean text takes. Each character counts for itself: a terminal that joins some
 /// of them takes fewer columns, never more.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     let mut last = 0;
     text.chars().map(|character| columns_of(character, &mut last)).sum()
 }

@@ -5,6 +5,7 @@ mod git;
 mod listing;
 mod merge;
 mod patch;
+mod preview;
 
 use serde_json::Value;
 use testkit::Session;

@@ -31,6 +31,24 @@ pub(crate) fn json(plan: &Plan, data: &Value) -> String {
     pretty(&name_leaves(value, &field))
 }
 
+/// The ids of the changesets that a chain ends in, if it does.
+pub(crate) fn changesets(plan: &Plan, data: &Value) -> Option<Vec<String>> {
+    if plan.end != End::Object("Changeset".to_owned()) {
+        return None;
+    }
+    let mut ids = vec![];
+    collect(&result(data, &plan.path), &mut ids);
+    Some(ids)
+}
+
+fn collect(value: &Value, ids: &mut Vec<String>) {
+    match value {
+        Value::String(id) => ids.push(id.clone()),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, ids)),
+        _ => {}
+    }
+}
+
 /// Whether the changes that were asked about beside the result are none.
 pub(crate) fn is_empty(plan: &Plan, data: &Value) -> bool {
     let above = &plan.path[..plan.path.len().saturating_sub(1)];
