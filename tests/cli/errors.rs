@@ -52,6 +52,17 @@ fn what_does_not_work_yet_says_so() {
 }
 
 #[test]
+fn what_would_be_ignored_is_an_error() {
+    let state = State::new();
+    let output = state.cli(["-m", "mine", "core", "version"]).run();
+    assert!(output.fails(1).contains("loading a module (`mine`)"), "{output:#?}");
+    let output = state.cli(["query"]).stdin(" \n").run();
+    let said = output.fails(1);
+    assert!(said.contains("no document: standard input is empty"), "{said}");
+    assert!(said.contains("`--doc`"), "{said}");
+}
+
+#[test]
 fn the_last_line_is_the_error_and_it_stands_once() {
     let state = State::new();
     let output = state.cli(["core", "directory", "file", "--path=none", "contents"]).run();

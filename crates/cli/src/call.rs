@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::function::answer;
 use crate::function::chain::{self, Chain, ChainError, Outside};
 use crate::function::page;
-use crate::function::plan::{End, Plan, look_up_flag};
+use crate::function::plan::{End, Misused, Plan, look_up_flag};
 use crate::globals::GlobalArgs;
 use crate::usage;
 use clap::{Args, FromArgMatches};
@@ -130,7 +130,7 @@ async fn call<C: CallCommand>(
     work: &mut Work,
 ) -> Result<Called, Error> {
     let schema = work.interrupt.or(work.session.schema()).await?;
-    let parser = C::augment_args(clap::Command::new("call"));
+    let parser = C::augment_args(clap::Command::new("call").args_override_self(true));
     let words = &command.flags().words;
     let chain = chain::parse(&schema, path, words, &Outside::of(&parser))
         .map_err(|error| usage_error(&error))?;
@@ -182,8 +182,9 @@ fn plan(
             return Err(Error::user(format!("`{}` is not valid UTF-8", path.display())));
         }
     };
-    Plan::new(schema, chain, output)
-        .map_err(|message| usage_error(&ChainError { message, path: chain.path(command) }))
+    Plan::new(schema, chain, output).map_err(|Misused { message, functions }| {
+        usage_error(&ChainError { message, path: chain.path_of(command, functions) })
+    })
 }
 
 async fn ask(work: &mut Work, plan: &Plan) -> Result<Value, Error> {

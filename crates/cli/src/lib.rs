@@ -78,7 +78,7 @@ fn parse(words: &[OsString], output: &Output) -> Result<Parsed, Error> {
         Err(error) => {
             let mut command = Cli::command();
             command.build();
-            let command = usage::find(&command, words);
+            let command = usage::find(&command, words, &error);
             let path = command.get_bin_name().unwrap_or("ci-tool");
             Err(usage::explain(&error, path, &help::command::usage(&mut command.clone())))
         }

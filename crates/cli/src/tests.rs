@@ -128,6 +128,10 @@ fn usage_errors_by_family() {
 
     hint: run `ci-tool version --help` for usage
     "#);
+}
+
+#[test]
+fn usage_errors_about_commands() {
     insta::assert_snapshot!(error("api cal"), @r#"
     USAGE
       ci-tool api [options] [command]
@@ -150,6 +154,28 @@ fn usage_errors_by_family() {
 
     hint: run `ci-tool --help` for usage
     "#);
+    insta::assert_snapshot!(error("cor version"), @r#"
+    USAGE
+      ci-tool [options] [subcommand | file...]
+
+    Error: "cor" is neither a command of "ci-tool" nor a file
+
+    Did you mean this?
+    	core
+
+    hint: run `ci-tool --help` for usage
+    "#);
+    insta::assert_snapshot!(error("--version"), @r#"
+    USAGE
+      ci-tool [options] [subcommand | file...]
+
+    Error: unknown flag: --version
+
+    Did you mean this?
+    	version
+
+    hint: run `ci-tool --help` for usage
+    "#);
     insta::assert_snapshot!(error("api query -M -m core"), @r#"
     USAGE
       ci-tool api query [options] [operation]
@@ -158,6 +184,13 @@ fn usage_errors_by_family() {
 
     hint: run `ci-tool api query --help` for usage
     "#);
+}
+
+#[test]
+fn what_is_said_twice_holds_as_it_was_said_last() {
+    for line in ["core -j -j version", "query --doc a --doc b", "-s -s version", "version -s -s"] {
+        assert!(parse_words(line).is_ok(), "{line}");
+    }
 }
 
 #[test]

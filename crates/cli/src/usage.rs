@@ -51,9 +51,11 @@ pub(crate) fn explain(error: &clap::Error, path: &str, usage: &str) -> Error {
 }
 
 /// The command that words mean, as far as they mean one. `root` was built.
-pub(crate) fn find<'c>(root: &'c Command, words: &[OsString]) -> &'c Command {
+pub(crate) fn find<'c>(root: &'c Command, words: &[OsString], error: &clap::Error) -> &'c Command {
+    // What follows a word that is no command means nothing.
+    let unknown = text(error, ContextKind::InvalidSubcommand).map(OsString::from);
     let mut command = root;
-    for word in words {
+    for word in words.iter().take_while(|word| Some(*word) != unknown.as_ref()) {
         // What is no command may be the value of a flag.
         let Some(below) = command.find_subcommand(word) else { continue };
         command = below;
@@ -94,6 +96,10 @@ fn message(error: &clap::Error, path: &str) -> String {
 }
 
 fn unknown(error: &clap::Error, argument: &str) -> String {
+    // A command here, and a flag nearly everywhere else.
+    if ["--version", "-V"].contains(&argument) {
+        return format!("unknown flag: {argument}{}", suggest::list(&["version".to_owned()]));
+    }
     let similar = suggest::list(&texts(error, ContextKind::SuggestedArg));
     if argument.starts_with("--") {
         return format!("unknown flag: {argument}{similar}");

@@ -25,6 +25,7 @@ impl CallCommand for CoreArgs {
 }
 
 pub(crate) fn run(args: CoreArgs, typed: Typed) -> Result<Exit, Error> {
+    typed.modules.names_core()?;
     let mut context = typed.context(args.flags.early_globals())?;
     context.deprecated("`core` is an older name: `api call -m core` does the same");
     block_on(call::run(&args, "ci-tool core", &mut context))

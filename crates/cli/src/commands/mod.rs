@@ -24,6 +24,7 @@ use std::future::Future;
     name = "ci-tool",
     bin_name = "ci-tool",
     disable_help_subcommand = true,
+    args_override_self = true,
     override_usage = "ci-tool [options] [subcommand | file...]",
     after_help = "ci-tool api call -m core container from --address=deb://bookworm \\\n    with-exec --args=uname,-a stdout\necho '{ version }' | ci-tool api query\nci-tool api exec python3 pipeline.py"
 )]

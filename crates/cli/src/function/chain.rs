@@ -125,8 +125,13 @@ impl Chain<'_> {
 
     /// The command and all functions, as they are typed.
     pub(crate) fn path(&self, command: &str) -> String {
+        self.path_of(command, self.steps.len())
+    }
+
+    /// The command and the first few functions.
+    pub(crate) fn path_of(&self, command: &str, functions: usize) -> String {
         let mut path = command.to_owned();
-        for name in self.names() {
+        for name in self.names().into_iter().take(functions) {
             path.push(' ');
             path.push_str(&name);
         }

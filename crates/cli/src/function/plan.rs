@@ -29,6 +29,15 @@ pub(crate) struct Plan {
     calls: Vec<(String, Vec<(String, Literal)>)>,
 }
 
+/// A flag of a function has a value that it cannot have.
+#[derive(Debug)]
+pub(crate) struct Misused {
+    /// What is wrong.
+    pub(crate) message: String,
+    /// How many functions there are up to that one.
+    pub(crate) functions: usize,
+}
+
 /// What the result of a chain is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -50,14 +59,15 @@ impl Plan {
         schema: &Schema,
         chain: &Chain<'_>,
         export_to: Option<&str>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Misused> {
         let mut gathered = Gathered::default();
         let mut calls = vec![];
-        for step in &chain.steps {
+        for (before, step) in chain.steps.iter().enumerate() {
             let mut arguments = vec![];
             for given in &step.given {
                 let flag = kebab(&given.argument.name);
-                let literal = read(&flag, &given.flag, &given.values, &mut gathered)?;
+                let literal = read(&flag, &given.flag, &given.values, &mut gathered)
+                    .map_err(|message| Misused { message, functions: before + 1 })?;
                 arguments.push((given.argument.name.clone(), literal));
             }
             calls.push((step.field.name.clone(), arguments));

@@ -60,7 +60,7 @@ fn document_to(line: &str, export_to: Option<&str>) -> String {
     let planned = with_chain(line, |chain| Plan::new(&schema(), chain, export_to));
     let plan = match planned {
         Ok(Ok(plan)) => plan,
-        Ok(Err(message)) => return message,
+        Ok(Err(misused)) => return misused.message,
         Err(error) => return error.to_string(),
     };
     let answers: Vec<String> = (0..plan.look_ups.len()).map(|index| format!("ID{index}")).collect();
@@ -72,6 +72,16 @@ fn document_to(line: &str, export_to: Option<&str>) -> String {
 fn error(line: &str) -> String {
     with_chain(line, |chain| format!("no error: {chain:?}"))
         .unwrap_or_else(|error| format!("{}: {error}", error.path))
+}
+
+#[test]
+fn a_wrong_value_is_told_with_its_function() {
+    let line = "container with-exec --args=a --expect=maybe stdout";
+    let path = with_chain(line, |chain| {
+        let misused = Plan::new(&schema(), chain, None).unwrap_err();
+        chain.path_of("ci-tool core", misused.functions)
+    });
+    assert_eq!(path.unwrap(), "ci-tool core container with-exec");
 }
 
 #[test]

@@ -63,6 +63,14 @@ async fn send(
         Ok(document) => document,
         Err(error) => return Err(context.told(error)),
     };
+    if document.trim().is_empty() {
+        let from = args
+            .doc
+            .as_ref()
+            .map_or("standard input".to_owned(), |path| format!("`{}`", path.display()));
+        return Err(Error::usage(format!("no document: {from} is empty"), USAGE)
+            .with_hint("name a file with `--doc`, or pipe a document in"));
+    }
     let mut work = context.open_with(interrupt).await?;
     work.show(choice);
     let operation = args.operation.as_deref();
