@@ -109,7 +109,7 @@ impl Op for ContainerAt {
     }
 }
 
-/// The volume at this address: `engine://name[/directory]`, or
+/// The volume at this address: `engine-volume://name[?subdir=directory]`, or
 /// `sshfs://user@host[:port]/directory?privateKey=<secret>&knownHosts=<secret>`.
 #[derive(Args)]
 struct VolumeAt {}

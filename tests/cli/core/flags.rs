@@ -154,12 +154,12 @@ const VALUES: &[(&str, &str, Gives)] = &[
     ),
     (
         "Volume",
-        "container with-mounted-volume --path=/v --volume=engine://data mounts",
+        "container with-mounted-volume --path=/v --volume=engine-volume://data mounts",
         Out("/v\n"),
     ),
     (
         "Volume",
-        "container with-mounted-volume --path=/v --volume=engine://data/a/b mounts",
+        "container with-mounted-volume --path=/v --volume=engine-volume://data?subdir=a/b mounts",
         Out("/v\n"),
     ),
     (

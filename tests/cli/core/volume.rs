@@ -32,7 +32,7 @@ fn a_volume_is_live_and_never_cached() {
         assert_eq!(shell(&session, &data, "", count), expected);
     }
     let session = Session::start(&state);
-    let at = session.leaf(r#"{ address(value: "engine://data") { volume { id } } }"#);
+    let at = session.leaf(r#"{ address(value: "engine-volume://data") { volume { id } } }"#);
     assert_eq!(shell(&session, &at, "", "cat /v/count | wc -l"), "3\n");
     // Other names are other volumes, and cache volumes are none of them.
     let other = volume(&session, "other", "");

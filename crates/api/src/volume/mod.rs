@@ -14,7 +14,7 @@ use protocol::{DigestBuilder, Error};
 use sshfs::Sshfs;
 
 /// What the address of a volume of the engine begins with.
-const SCHEME: &str = "engine://";
+const SCHEME: &str = "engine-volume://";
 /// What the address of a directory of another machine begins with.
 const SSHFS_SCHEME: &str = "sshfs://";
 
@@ -65,10 +65,18 @@ impl Volume {
         }
         let Some(rest) = address.strip_prefix(SCHEME) else {
             return Err(Error::user(format!("`{address}` names no volume"))
-                .with_hint("write it as `engine://name`, `engine://name/directory` or `sshfs://user@host/directory?privateKey=<secret>&knownHosts=<secret>`"));
+                .with_hint("write it as `engine-volume://name`, `engine-volume://name?subdir=directory` or `sshfs://user@host/directory?privateKey=<secret>&knownHosts=<secret>`"));
         };
-        let (name, subdir) = rest.split_once('/').unwrap_or((rest, ""));
-        Self::of_engine(name, subdir)
+        let Some((name, query)) = rest.split_once('?') else {
+            return Self::of_engine(rest, "");
+        };
+        match query.strip_prefix("subdir=").filter(|subdir| !subdir.contains('&')) {
+            Some(subdir) => Self::of_engine(name, subdir),
+            None => {
+                Err(Error::user(format!("`{query}` says nothing about a volume of the engine"))
+                    .with_hint("it takes `subdir=directory`"))
+            }
+        }
     }
 
     /// Feeds the name of a command with what the volume is. What is in it is no part of any name.
@@ -168,8 +176,11 @@ mod tests {
 
     #[test]
     fn addresses_of_volumes() {
-        assert_eq!(engine("engine://data/a/b"), ("\0engine\0data".into(), "a/b".into()));
-        assert_eq!(engine("engine://data").1, "");
+        assert_eq!(
+            engine("engine-volume://data?subdir=a/b"),
+            ("\0engine\0data".into(), "a/b".into())
+        );
+        assert_eq!(engine("engine-volume://data").1, "");
         for right in [
             "sshfs://u@host/d?privateKey=env://KEY&knownHosts=file://hosts",
             "sshfs://u@host:2222/d?privateKey=env://KEY&insecureSkipHostKeyCheck=true",
@@ -179,9 +190,11 @@ mod tests {
         for wrong in [
             "data",
             "ssh://host/x",
-            "engine://",
-            "engine:///x",
-            "engine://a/../b",
+            "engine-volume://",
+            "engine-volume://a/b",
+            "engine-volume://a?subdir=../b",
+            "engine-volume://a?other=b",
+            "engine-volume://a?subdir=b&other=c",
             "sshfs://u@host/d",
             "sshfs://u@host/d?privateKey=env://KEY",
             "sshfs://u@host/d?privateKey=env://KEY&knownHosts=env://H&other=1",
