@@ -41,7 +41,9 @@ impl Refs {
         let shown = url.to_string();
         let asked =
             git.ask_remote(&["ls-remote", "--quiet", "--symref", "--", &shown], url, access);
-        let output = asked.run().await?;
+        // All names are wanted, and the first version tells them without being asked. Over plain TCP the question of the
+        // second goes out in small pieces, which takes the kernels 40 ms.
+        let output = asked.configured("protocol.version", "0").run().await?;
         if output.code != 0 {
             return Err(Error::of_remote(&shown, &format!("cannot read `{shown}`"), &output));
         }

@@ -146,6 +146,12 @@ impl Asked<'_> {
         self
     }
 
+    /// With this setting.
+    pub(crate) fn configured(mut self, name: &str, value: &str) -> Self {
+        self.config.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// With this variable.
     pub(crate) fn with(mut self, name: &str, value: &Path) -> Self {
         self.set(name, value);
