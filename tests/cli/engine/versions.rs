@@ -67,7 +67,7 @@ fn a_newer_program_takes_over_from_an_idle_engine_and_keeps_its_cache() {
     let output = state.cli(["--progress=plain"]).args(chain).run();
     assert_eq!(output.ok(), "kept\n");
     assert!(output.stderr.contains("CACHED"), "{}", output.stderr);
-    assert!(!output.stderr.contains("note:"), "nobody had to wait: {}", output.stderr);
+    assert!(!output.stderr.contains("is busy"), "{}", output.stderr);
     assert!(!engine.is_alive());
     assert_ne!(state.engine(), engine);
     assert!(!beside(&state, protocol::VERSION).exists());
@@ -90,7 +90,8 @@ fn a_newer_program_runs_beside_a_busy_engine_and_takes_over_later() {
     end(busy);
     let output = state.cli(["core", "version"]).run();
     output.ok();
-    assert!(!output.stderr.contains("note:"), "{}", output.stderr);
+    // How long it takes to end, and so whether somebody is told of a wait, is up to the machine.
+    assert!(!output.stderr.contains("is busy"), "{}", output.stderr);
     assert!(!engine.is_alive(), "it was idle");
     // The one beside ends with the one on the folder, and what it kept goes with the next start.
     state.stop();
