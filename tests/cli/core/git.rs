@@ -246,10 +246,12 @@ fn a_commit_is_fetched_once_and_checked_out_once() {
         ),
     );
     assert_eq!(fetches(), asked, "one session asks once");
+    let before = remote.server.requests().len();
     let second = Session::start(&remote.state);
     second.leaf(&tree);
-    // The next session asks what is there, and for nothing that is known.
-    assert_eq!(fetches(), asked + 1, "{:#?}", remote.server.requests());
+    // The next session asks what is there, in one go, and for nothing that is known.
+    assert_eq!(remote.server.requests().len(), before + 1, "{:#?}", remote.server.requests());
+    assert_eq!(fetches(), asked, "{:#?}", remote.server.requests());
     // The mirror is cache: it is shown, and it goes when the cache is pruned.
     let shown = "{ engine { localCache { entrySet { entries { description } } } } }";
     let url = remote.server.url("r/.git");
