@@ -84,8 +84,10 @@ impl Remote {
         let script = "git init -q && git add . && git -c user.name=a -c user.email=b -c gc.auto=0 commit -qm all && git gc -q";
         output(Command::new("sh").args(["-ec", script]).current_dir(&work))?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let mut daemon = Command::new("git");
-        daemon.args(["daemon", "--export-all", "--reuseaddr", "--listen=127.0.0.1"]);
+        // The program itself: `git daemon` starts it as a child, which would outlive the kill.
+        let programs = output(Command::new("git").arg("--exec-path"))?;
+        let mut daemon = Command::new(Path::new(programs.trim_end()).join("git-daemon"));
+        daemon.args(["--export-all", "--reuseaddr", "--listen=127.0.0.1"]);
         daemon.arg(format!("--port={port}")).arg(format!("--base-path={}", folder.display()));
         let daemon = daemon.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let until = Instant::now() + START;
