@@ -268,22 +268,8 @@ fn it_works_on_an_engine_elsewhere_and_reaches_no_machine_of_anybody() {
         file(&engine_side),
         "ask '{ secret(uri: \"env://TOKEN\") { plaintext } }'".to_owned(),
     ];
-    std::fs::write(remote.client.workdir().join("script"), script.join("; echo; ")).unwrap();
-    let rootfs = format!("--directory={}", busybox().display());
-    let words = [
-        "core",
-        "container",
-        "with-rootfs",
-        &rootfs,
-        "with-file",
-        "--path=/script",
-        "--source=script",
-        "with-exec",
-        "--args=sh,/script",
-        "--experimental-privileged-nesting",
-        "stdout",
-    ];
-    let output = remote.cli(&words).env("TOKEN", "of-the-client").run();
+    let words = script_in_container(&remote.client, &script.join("; echo; "));
+    let output = remote.cli(&[]).args(words).env("TOKEN", "of-the-client").run();
     let answers: Vec<&str> = output.ok().lines().collect();
     assert_eq!(answers.len(), 5, "{answers:#?}");
     assert!(answers[0].contains(r#""stdout":"inner\n""#), "{}", answers[0]);

@@ -164,6 +164,7 @@ impl Plan {
 impl Plans {
     /// Lets go of all that is known; what an exec runs over stays until its end.
     pub(crate) fn forget(&self) {
+        // Removing stubs takes time, and nobody else is to wait for the lock meanwhile.
         let known = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         drop(known);
     }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use store::{
     BlobId, Error, Laid, Limits, Needs, Owner, Remembered, Snapshot, Store, Target, TargetKind,
 };
@@ -158,54 +158,45 @@ fn what_is_in_use_is_not_collected_and_its_result_stays() {
 fn collecting_never_takes_what_a_concurrent_hit_has_pinned() {
     let (_folder, store) = new_store();
     let names: Vec<String> = (0..8).map(|number| format!("file {number}")).collect();
-    let (stop, stop_now) = (AtomicBool::new(false), Ordering::Relaxed);
+    // Each side works until the other has had its share, however the machine divides its cores.
+    let collections = AtomicUsize::new(0);
+    let worker = || {
+        let contended = || collections.load(Ordering::Relaxed) > 20;
+        (0..100_000)
+            .take_while(|round| *round < 400 || !contended())
+            .filter(|round| !hit_or_make(&store, &names[round % names.len()]))
+            .count()
+    };
     std::thread::scope(|scope| {
-        let collector = scope.spawn(|| {
-            let mut rounds = 0;
-            while !stop.load(stop_now) {
-                store.collect(&Limits::NOTHING);
-                rounds += 1;
-            }
-            rounds
-        });
-        let workers: Vec<_> = (0..3)
-            .map(|_| {
-                scope.spawn(|| {
-                    let (mut hits, mut misses) = (0, 0);
-                    for round in 0..400 {
-                        let name = &names[round % names.len()];
-                        let found = store.action(&Digest::of(name.as_bytes()));
-                        let recorded: Option<Vec<String>> = found
-                            .map(|value| String::from_utf8(value).unwrap())
-                            .map(|text| text.split(' ').map(str::to_owned).collect());
-                        let layers = recorded.unwrap_or_default();
-                        let snapshot: Snapshot = layers
-                            .iter()
-                            .map(|id| store::LayerRef::whole(id.parse().unwrap()))
-                            .collect();
-                        match store.pin(&snapshot).filter(|_| !layers.is_empty()) {
-                            Some(pinned) => {
-                                assert_eq!(read(&store.view(&pinned), name), *name);
-                                hits += 1;
-                            }
-                            None => {
-                                make(&store, name);
-                                misses += 1;
-                            }
-                        }
-                    }
-                    (hits, misses)
-                })
-            })
-            .collect();
-        let sums = workers.into_iter().map(|worker| worker.join().unwrap());
-        let (hits, misses) = sums.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        stop.store(true, stop_now);
-        let rounds = collector.join().unwrap();
-        assert!(misses > 0 && rounds > 1, "{hits} hits, {misses} misses, {rounds} collections");
+        let workers = [scope.spawn(worker), scope.spawn(worker), scope.spawn(worker)];
+        while !workers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            store.collect(&Limits::NOTHING);
+            collections.fetch_add(1, Ordering::Relaxed);
+        }
+        let misses: usize = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
+        assert!(misses > names.len(), "nothing was collected between two uses: {misses} misses");
     });
     store.collect(&Limits::NOTHING);
     assert_eq!(layers_usage(&store), 0);
+}
+
+/// Whether the tree of this name was there; else it is now.
+fn hit_or_make(store: &Store, name: &str) -> bool {
+    let recorded =
+        store.action(&Digest::of(name.as_bytes())).map(|it| String::from_utf8(it).unwrap());
+    let snapshot: Option<Snapshot> = recorded.map(|layers| {
+        layers.split(' ').map(|id| store::LayerRef::whole(id.parse().unwrap())).collect()
+    });
+    match snapshot.and_then(|snapshot| store.pin(&snapshot)) {
+        Some(pinned) => {
+            assert_eq!(read(&store.view(&pinned), name), name);
+            true
+        }
+        None => {
+            make(store, name);
+            false
+        }
+    }
 }
 
 /// Makes a tree and remembers it by the names of its layers.
