@@ -115,6 +115,7 @@ fn limits(config: &Engine, disk: u64) -> store::Limits {
     store::Limits {
         max_used: space.max_used,
         min_free: space.min_free,
+        floor: space.floor,
         reserved: space.reserved,
         target: space.target,
         keep: space.keep,

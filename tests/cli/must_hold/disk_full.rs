@@ -182,6 +182,29 @@ fn the_quota_stops_a_command_before_the_disk_is_full() {
 }
 
 #[test]
+fn what_is_to_stay_free_stops_a_command_and_an_import() {
+    let config = "max-used-space = \"100%\"\nmin-free-space = \"96MiB\"\nreserved-space = \"1MiB\"";
+    let state = State::on_disk(2 * DISK, config);
+    let session = Session::start(&state);
+    let script = r#"withExec(args: ["sh", "-c", "while :; do head -c 1000000 /dev/zero >> /big; sleep 0.02; done"]) { stdout }"#;
+    let error = error_of(&session, &session.on_container(script));
+    assert!(error.contains("was stopped") && error.contains("`min-free-space` is"), "{error}");
+    let own_reserve = 8 * MIB;
+    assert!(state.disk().free() > DISK * MIB - own_reserve, "{}", state.disk().free());
+    let folder = state.workdir().join("tree");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("large"), vec![7; (3 * DISK / 2 * MIB) as usize]).unwrap();
+    let import = format!(
+        "{{ host {{ directory(path: {}) {{ sync }} }} }}",
+        Value::from(folder.to_str().unwrap())
+    );
+    let refused = error_of(&session, &import);
+    assert!(refused.contains("`min-free-space` is"), "{refused}");
+    let small = session.on_container(r#"withExec(args: ["true"]) { stdout }"#);
+    recovers(&state, &session, &error, &small);
+}
+
+#[test]
 fn again_and_again_whatever_fills_it() {
     let mut random = Random::new("disk full");
     let state = State::on_disk(DISK, WHOLE_DISK);

@@ -140,7 +140,7 @@ pub const KEYS: &[Key] = &[
         name: "min-free-space",
         form: Form::Space,
         default: "",
-        doc: "Space that is kept free on the disk, whoever else writes to it: the cache gives way. Without it 20% of the disk, or 20GB where that is less.",
+        doc: "Space that is kept free on the disk, whoever else writes to it: the cache gives way, and a command that would take of it is stopped, unless the cache uses less than `reserved-space`. Without it the cache gives way at 20% of the disk, or 20GB where that is less, and no command is stopped for it.",
     },
     Key {
         name: "reserved-space",

@@ -19,8 +19,10 @@ pub enum Amount {
 pub struct Space {
     /// Most that the cache may use.
     pub max_used: u64,
-    /// What stays free on the disk.
+    /// What stays free on the disk: the cache gives way.
     pub min_free: u64,
+    /// What stays free on the disk whatever is written: the same, where somebody asked for it.
+    pub floor: u64,
     /// What the cache may always use.
     pub reserved: u64,
     /// How far down a collection goes.
@@ -51,6 +53,7 @@ impl Engine {
         Space {
             max_used,
             min_free: or(self.min_free_space, at_most(20.0, 20 * GB)),
+            floor: or(self.min_free_space, 0),
             reserved,
             target: or(self.target_space, max_used / 10 * 9).clamp(reserved, max_used),
             keep: self.keep_duration,
@@ -71,6 +74,7 @@ mod tests {
             (small.max_used, small.min_free, small.reserved, small.target),
             (7_500_000_000, 2 * GB, GB, 6_750_000_000)
         );
+        assert_eq!(small.floor, 0, "nobody asked for it");
         let large = Engine::default().space(1000 * GB);
         assert_eq!((large.min_free, large.reserved), (20 * GB, 10 * GB));
     }

@@ -1,5 +1,6 @@
 //! [`Limits`]: how much room the store may take, and when to give some back.
 
+use super::disk::Disk;
 use std::time::Duration;
 
 /// How much room the store may take, in bytes.
@@ -9,6 +10,9 @@ pub struct Limits {
     pub max_used: u64,
     /// What a collection keeps free on the disk.
     pub min_free: u64,
+    /// What stays free on the disk whatever is written here: who would take more is refused or stopped, once the store
+    /// uses more than is reserved for it.
+    pub floor: u64,
     /// What a collection never goes below.
     pub reserved: u64,
     /// How far down a collection goes once it has begun.
@@ -24,6 +28,7 @@ impl Limits {
     pub const NONE: Self = Self {
         max_used: u64::MAX,
         min_free: 0,
+        floor: 0,
         reserved: 0,
         target: u64::MAX,
         keep: Duration::ZERO,
@@ -39,6 +44,19 @@ impl Limits {
         let may = if lacking > 0 { used.saturating_sub(lacking) } else { u64::MAX };
         let may = may.min(self.max_used).max(self.reserved);
         (used > may).then(|| may.min(self.target).max(self.reserved))
+    }
+
+    /// Bytes that may still be written when so many are used.
+    pub(super) fn spare(&self, disk: &Disk, used: u64) -> u64 {
+        let free = disk.free.saturating_sub(Self::own_reserve(disk.size));
+        let above_floor = disk.free.saturating_sub(self.floor);
+        let granted = above_floor.max(self.reserved.saturating_sub(used));
+        free.min(granted).min(self.max_used.saturating_sub(used))
+    }
+
+    /// Whether it matters how much is used.
+    pub(super) fn depend_on_use(&self) -> bool {
+        self.max_used < u64::MAX || self.floor > 0
     }
 
     /// What the engine keeps free of the disk for itself: enough to write down what it did and to
@@ -70,6 +88,22 @@ mod tests {
         assert_eq!(limits().may_stay(80, 15), Some(75), "free space lacks 5");
         assert_eq!(limits().may_stay(25, 0), Some(10), "free space lacks 20, 10 are reserved");
         assert_eq!(Limits::NOTHING.may_stay(1, u64::MAX), Some(0));
+    }
+
+    #[test]
+    fn what_may_be_written_ends_at_the_floor_but_not_within_what_is_reserved() {
+        const MIB: u64 = 1 << 20;
+        let disk = |free: u64| Disk { size: 100 * MIB, used: 0, free: free * MIB };
+        let limits = Limits { max_used: 80 * MIB, floor: 30 * MIB, reserved: 10 * MIB, ..limits() };
+        let spare = |free: u64, used: u64| limits.spare(&disk(free), used * MIB) / MIB;
+        assert_eq!(spare(90, 0), 60);
+        assert_eq!(spare(90, 70), 10, "the quota");
+        assert_eq!(spare(40, 20), 10, "the floor");
+        assert_eq!(spare(30, 20), 0);
+        assert_eq!(spare(20, 4), 6, "others took the rest");
+        assert_eq!(spare(7, 0), 2, "the engine's own reserve is 5");
+        let open = Limits { floor: 0, ..limits };
+        assert_eq!(open.spare(&disk(30), 20 * MIB) / MIB, 25);
     }
 
     #[test]

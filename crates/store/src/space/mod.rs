@@ -187,7 +187,7 @@ impl Shared {
 
     fn no_disk_left(&self) -> Full {
         let free = Disk::of(self.state.path()).free;
-        Full { path: self.state.path().to_owned(), used: 0, max_used: u64::MAX, free }
+        Full { path: self.state.path().to_owned(), used: 0, max_used: u64::MAX, free, floor: 0 }
     }
 
     /// Has what is not needed any more collected a little later.

@@ -32,6 +32,8 @@ pub struct Full {
     pub max_used: u64,
     /// Bytes that are free on its disk.
     pub free: u64,
+    /// Bytes that are to stay free there, if that is why.
+    pub floor: u64,
 }
 
 impl Full {
@@ -40,6 +42,12 @@ impl Full {
 
     fn describe(&self) -> String {
         let path = self.path.display();
+        if self.floor > 0 {
+            let (free, floor) = (Bytes(self.free), Bytes(self.floor));
+            return format!(
+                "the disk of `{path}` is full as far as this engine may fill it: {free} are free, and `min-free-space` is {floor}"
+            );
+        }
         if self.max_used < u64::MAX {
             let (used, most) = (Bytes(self.used), Bytes(self.max_used));
             return format!(
@@ -127,7 +135,7 @@ impl Shared {
     pub(crate) fn room_to_begin(&self) -> Result<(), Full> {
         let disk = Disk::of(self.state.path());
         let reserve = Limits::own_reserve(disk.size);
-        if disk.free > reserve && self.used_about(&disk) < self.limits.max_used {
+        if self.limits.spare(&disk, self.used_about(&disk)) > 0 {
             return Ok(());
         }
         // A cache that may hold little has no room for as much as a disk keeps back.
@@ -136,22 +144,26 @@ impl Shared {
 
     /// The limits of the store, tight enough for so many more bytes.
     fn pressing(&self, bytes: u64) -> Limits {
-        let reserve = Limits::own_reserve(Disk::of(self.state.path()).size);
+        let disk = Disk::of(self.state.path());
+        let reserve = Limits::own_reserve(disk.size);
         // What is being written takes room too, and cannot be collected.
         let max_used = self.limits.max_used.saturating_sub(bytes + self.half_made());
-        let min_free = self.limits.min_free.max(reserve.saturating_add(bytes));
+        let needed = reserve.max(self.limits.floor).saturating_add(bytes);
+        let min_free = self.limits.min_free.max(needed);
         let target = self.limits.target.min(max_used);
-        Limits { max_used, min_free, reserved: 0, target, ..self.limits }
+        // A disk that is really full costs what is reserved too.
+        let has_room = disk.free >= reserve.saturating_add(bytes);
+        let reserved = if has_room { self.limits.reserved.min(max_used) } else { 0 };
+        Limits { max_used, min_free, reserved, target, ..self.limits }
     }
 
     /// What can be granted if there is room for so many bytes.
     fn room_now(&self, bytes: u64) -> Option<u64> {
         let disk = Disk::of(self.state.path());
         let free = disk.free.saturating_sub(Limits::own_reserve(disk.size));
-        let unused = |used: u64| self.limits.max_used.saturating_sub(used);
-        let mut room = free.min(unused(self.used_about(&disk)));
-        if room < bytes && free >= bytes {
-            room = free.min(unused(self.used_exactly()));
+        let mut room = self.limits.spare(&disk, self.used_about(&disk));
+        if room < bytes && free >= bytes && self.limits.depend_on_use() {
+            room = self.limits.spare(&disk, self.used_exactly());
         }
         let granted = (room >= bytes).then(|| (room / 2).min(MOST_GRANTED).max(bytes));
         self.granted.fetch_add(granted.unwrap_or(0), Ordering::Relaxed);
@@ -161,7 +173,7 @@ impl Shared {
     /// Bytes that the store uses, as far as that is known without a look at any file: what it used
     /// when that was last known, and what was granted or appeared on the disk since.
     pub(super) fn used_about(&self, disk: &Disk) -> u64 {
-        if self.limits.max_used == u64::MAX {
+        if !self.limits.depend_on_use() {
             return 0;
         }
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
@@ -179,12 +191,12 @@ impl Shared {
     /// Looks again at what is used, if a command could have written much since the last time while
     /// others removed things.
     pub(super) fn refresh_account(&self) {
-        if self.limits.max_used == u64::MAX {
+        if !self.limits.depend_on_use() {
             return;
         }
         let account = *self.account.lock().unwrap_or_else(PoisonError::into_inner);
         let trusted = account.is_some_and(|account| {
-            let left = self.limits.max_used.saturating_sub(account.store);
+            let left = self.limits.spare(&Disk::of(self.state.path()), account.store);
             let soonest = Duration::from_millis(left / super::watch::SPEED);
             account.made.elapsed() < soonest.max(TRUSTED)
         });
@@ -212,11 +224,14 @@ impl Shared {
         if disk.free <= Limits::own_reserve(disk.size) {
             return self.no_disk_left();
         }
+        let used = self.used_about(&disk);
+        let within_quota = Limits { floor: 0, ..self.limits }.spare(&disk, used) > 0;
         Full {
             path: self.state.path().to_owned(),
-            used: self.used_about(&disk),
+            used,
             max_used: self.limits.max_used,
             free: disk.free,
+            floor: if within_quota { self.limits.floor } else { 0 },
         }
     }
 }

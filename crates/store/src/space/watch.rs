@@ -1,7 +1,7 @@
 //! Watching what commands write while they run.
 //!
 //! A command writes through the kernel and asks nobody. So the free space of the disk is looked at
-//! while commands run, the more often the less there is. When the engine's own reserve or the limit
+//! while commands run, the more often the less there is. When the engine's own reserve, what is to stay free or the limit
 //! of the store is in danger and collecting does not help, the command that has written most is
 //! stopped.
 
@@ -146,9 +146,8 @@ impl Shared {
             let now = Some(Instant::now());
             *self.seen_full.lock().unwrap_or_else(PoisonError::into_inner) = now;
         }
-        let unused = |used: u64| self.limits.max_used.saturating_sub(used);
-        match free.min(unused(self.used_about(&disk))) {
-            0 if free > 0 => free.min(unused(self.used_exactly())),
+        match self.limits.spare(&disk, self.used_about(&disk)) {
+            0 if free > 0 => self.limits.spare(&disk, self.used_exactly()),
             left => left,
         }
     }
