@@ -327,6 +327,17 @@ impl Store {
         digest::of_file(&self.0, snapshot, path)
     }
 
+    /// The sum of a tree that users see: over the same as its digest, in the form that programs of
+    /// this ecosystem know, which takes reading every file once.
+    pub fn tree_sum(&self, snapshot: &Snapshot) -> Result<Digest, Error> {
+        digest::sum::of_tree(&self.0, snapshot)
+    }
+
+    /// The same of one file.
+    pub fn file_sum(&self, snapshot: &Snapshot, path: &str) -> Result<Digest, Error> {
+        digest::sum::of_file(&self.0, snapshot, path)
+    }
+
     /// Stores bytes by their sha256.
     pub fn put_blob(&self, bytes: &[u8]) -> Result<BlobId, Error> {
         blob::put(&self.0.state, bytes)

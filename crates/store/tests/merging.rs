@@ -192,9 +192,11 @@ fn equal_content_gives_equal_digests_whatever_the_layers() {
         editor.remove("gone", store::Remove::File).unwrap();
         other = editor.commit().unwrap();
     }
-    assert_eq!(store.tree_digest(&one).unwrap(), store.tree_digest(&other).unwrap());
     let subtree = |tree: &Snapshot, path: &str| store.view(tree).subtree(path).unwrap();
-    let digest = |tree: &Snapshot| store.tree_digest(tree).unwrap();
+    // What the store goes by, and what users see.
+    let digest =
+        |tree: &Snapshot| [store.tree_digest(tree), store.tree_sum(tree)].map(Result::unwrap);
+    assert_eq!(digest(&one), digest(&other));
     assert_eq!(digest(&subtree(&one, "c/d")), digest(&subtree(&other, "c/d")));
     let changes: [&dyn Fn(&mut store::Editor); 5] = [
         &|editor| editor.new_file("b", b"B", 0o644, Owner::default()).unwrap(),
@@ -206,10 +208,42 @@ fn equal_content_gives_equal_digests_whatever_the_layers() {
     for change in changes {
         let mut editor = store.edit(&one).unwrap();
         change(&mut editor);
-        assert_ne!(digest(&one), digest(&editor.commit().unwrap()));
+        let changed = digest(&editor.commit().unwrap());
+        assert!(digest(&one).iter().zip(&changed).all(|(before, after)| before != after));
     }
-    let files = [&one, &other].map(|tree| store.file_digest(tree, "/a/x").unwrap());
-    assert_eq!(files[0], files[1]);
-    assert_ne!(files[0], store.file_digest(&one, "b").unwrap());
-    assert!(store.file_digest(&one, "a").is_err());
+    for digest in [Store::file_digest, Store::file_sum] {
+        let files = [&one, &other].map(|tree| digest(&store, tree, "/a/x").unwrap());
+        assert_eq!(files[0], files[1]);
+        assert_ne!(files[0], digest(&store, &one, "b").unwrap());
+        assert!(digest(&store, &one, "a").is_err());
+    }
+}
+
+#[test]
+fn sums_are_those_that_programs_of_this_ecosystem_know() {
+    let (_folder, store) = new_store();
+    let sum = |tree: &Snapshot| store.tree_sum(tree).unwrap().to_string();
+    assert_eq!(
+        sum(&Snapshot::default()),
+        "0e5db88383bce812f795689f5318a2b2f4fde740ef31c2a2365a46368aafddd2"
+    );
+    let mut editor = store.edit(&Snapshot::default()).unwrap();
+    editor.new_file("foo.txt", b"Hello, World!", 0o644, Owner::default()).unwrap();
+    let hello = editor.commit().unwrap();
+    assert_eq!(sum(&hello), "48ac4b4b73af8a75a3c77e9dc6211d89321c6ed4f13c6987c6837ac58645bd89");
+    assert_eq!(
+        store.file_sum(&hello, "foo.txt").unwrap().to_string(),
+        "8a887cdd3e476c79e1a14a65a6c401673b56071a24561dadb5e152605e72a613"
+    );
+    let mut editor = store.edit(&Snapshot::default()).unwrap();
+    editor.new_file("a/b/c", b"c", 0o600, Owner::default()).unwrap();
+    editor.symlink("b/c", "a/link").unwrap();
+    editor.new_file("a.txt", b"", 0o644, Owner::default()).unwrap();
+    let nested = editor.commit().unwrap();
+    assert_eq!(sum(&nested), "57757e2925e69d292253c126973e371a0f1d6c9ec765bbc00de038eddcbbd4e9");
+    assert_eq!(
+        sum(&store.view(&nested).subtree("a").unwrap()),
+        "185e4c5ff71dbaf6502d7286136087c28afe5ede688d917d68d2fecac276189e"
+    );
+    assert_eq!(sum(&nested), sum(&nested), "found again");
 }

@@ -199,9 +199,9 @@ fn equal_trees_have_equal_digests() {
         )),
     ];
     let expected = [
-        "sha256:744d8bced44e8d9e29f96255c25418fc019ff9589cccc42b819fa670911ff9c0",
-        "sha256:8a12989274e2c0417ca76787b594ab18bf1b2106eab2d1cec46f381dd0091a07",
-        "sha256:d4c7741d427387a5b3b2897e2070c60858a6a52d584ae855e1a39ab15496d182",
+        "sha256:0e5db88383bce812f795689f5318a2b2f4fde740ef31c2a2365a46368aafddd2",
+        "sha256:48ac4b4b73af8a75a3c77e9dc6211d89321c6ed4f13c6987c6837ac58645bd89",
+        "sha256:8a887cdd3e476c79e1a14a65a6c401673b56071a24561dadb5e152605e72a613",
         "sha256:042a7d64a581ef2ee983f21058801cc35663b705e6c55f62fa8e0f18ecc70989",
     ];
     assert_eq!(golden, expected);

@@ -155,8 +155,8 @@ impl Op for Digest {
         let services = cx.get::<Services>()?;
         let snapshot = directory.subtree(services).await?;
         let store = services.store.clone();
-        let digest = services.blocking(move || store.tree_digest(&snapshot)).await?;
-        Ok(content_digest::of_content(&digest))
+        let digest = services.blocking(move || store.tree_sum(&snapshot)).await?;
+        Ok(content_digest::of_sum(&digest))
     }
 }
 

@@ -47,8 +47,8 @@ impl Op for Digest {
         let snapshot = file.snapshot(services).await?;
         let (store, path) = (services.store.clone(), file.path.clone());
         if !self.exclude_metadata {
-            let digest = services.blocking(move || store.file_digest(&snapshot, &path)).await?;
-            return Ok(content_digest::of_content(&digest));
+            let digest = services.blocking(move || store.file_sum(&snapshot, &path)).await?;
+            return Ok(content_digest::of_sum(&digest));
         }
         let (stop, _guard) = Stop::new();
         services

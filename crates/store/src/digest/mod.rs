@@ -5,6 +5,8 @@
 //! between two runs of the same work. Entries are taken in a fixed order and hashed in batches, the
 //! bytes of files in parallel; a tree is never held in memory as a whole.
 
+pub(crate) mod sum;
+
 use crate::snapshot::{LayerId, Snapshot};
 use crate::store::Inner;
 use crate::view::{Node, Tree, failure};
@@ -81,7 +83,11 @@ pub(crate) fn remember(inner: &Inner, snapshot: &Snapshot, digest: Digest) {
 }
 
 fn key_of(snapshot: &Snapshot) -> Digest {
-    let mut key = Digest::builder("digest of layers");
+    named_key("digest of layers", snapshot)
+}
+
+fn named_key(name: &str, snapshot: &Snapshot) -> Digest {
+    let mut key = Digest::builder(name);
     key.number(VERSION).digest(&compact::digest_of(snapshot.layers())).finish()
 }
 
@@ -104,32 +110,12 @@ struct Hashing<'a> {
 impl Hashing<'_> {
     fn whole(&self) -> Result<Digest, Error> {
         let mut digest = Digest::builder("tree");
-        let mut ahead = vec![self.tree.root().map_err(|errno| failure("/", errno))?];
-        while !ahead.is_empty() {
-            let batch = self.next_batch(&mut ahead)?;
-            let contents: Vec<_> = batch.par_iter().map(|node| self.contents(node)).collect();
-            for (node, contents) in batch.iter().zip(contents) {
-                let shown = || String::from_utf8_lossy(&node.path);
-                let contents = contents.map_err(|errno| failure(&shown(), errno))?;
-                add_entry(&mut digest, &node.path, &node.metadata, &contents);
-            }
-        }
+        each_entry(
+            &self.tree,
+            |node| self.contents(node),
+            |node, contents| add_entry(&mut digest, &node.path, &node.metadata, &contents),
+        )?;
         Ok(digest.finish())
-    }
-
-    /// Takes entries off the stack, each directory before what is in it.
-    fn next_batch(&self, ahead: &mut Vec<Node>) -> Result<Vec<Node>, Error> {
-        let mut batch = vec![];
-        while batch.len() < BATCH {
-            let Some(node) = ahead.pop() else { break };
-            if node.metadata.is_directory() {
-                let shown = String::from_utf8_lossy(&node.path);
-                let children = self.tree.children(&node).map_err(|errno| failure(&shown, errno))?;
-                ahead.extend(children.into_iter().rev());
-            }
-            batch.push(node);
-        }
-        Ok(batch)
     }
 
     /// What an entry holds beside its metadata.
@@ -163,6 +149,40 @@ impl Hashing<'_> {
         }
         Ok(digest)
     }
+}
+
+/// Reads the entries of a tree, many at once, and takes them one after the other: each directory
+/// before what is in it, names sorted.
+fn each_entry<T: Send>(
+    tree: &Tree,
+    read: impl Fn(&Node) -> Result<T, Errno> + Sync,
+    mut take: impl FnMut(&Node, T),
+) -> Result<(), Error> {
+    let mut ahead = vec![tree.root().map_err(|errno| failure("/", errno))?];
+    while !ahead.is_empty() {
+        let batch = next_batch(tree, &mut ahead)?;
+        let found: Vec<_> = batch.par_iter().map(&read).collect();
+        for (node, found) in batch.iter().zip(found) {
+            let shown = || String::from_utf8_lossy(&node.path);
+            take(node, found.map_err(|errno| failure(&shown(), errno))?);
+        }
+    }
+    Ok(())
+}
+
+/// Takes entries off the stack, each directory before what is in it.
+fn next_batch(tree: &Tree, ahead: &mut Vec<Node>) -> Result<Vec<Node>, Error> {
+    let mut batch = vec![];
+    while batch.len() < BATCH {
+        let Some(node) = ahead.pop() else { break };
+        if node.metadata.is_directory() {
+            let shown = String::from_utf8_lossy(&node.path);
+            let children = tree.children(&node).map_err(|errno| failure(&shown, errno))?;
+            ahead.extend(children.into_iter().rev());
+        }
+        batch.push(node);
+    }
+    Ok(batch)
 }
 
 /// What an entry without extended attributes holds: the bytes of a file, nothing for a directory.
