@@ -16,9 +16,13 @@ impl Random {
         Self::from_seed(seed)
     }
 
-    /// The stream with this seed.
+    /// The stream with this seed. Every seed has another one, and those of neighbours have nothing in common.
     pub fn from_seed(seed: u64) -> Self {
-        Self(seed | 1)
+        let mut state = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        // From nothing nothing comes, for ever.
+        Self((state ^ (state >> 31)).max(1))
     }
 
     /// The next number.
@@ -76,6 +80,7 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn a_seed_gives_the_same_numbers_again() {
@@ -85,5 +90,13 @@ mod tests {
         };
         assert_eq!(numbers(7), numbers(7));
         assert_ne!(numbers(7), numbers(8 << 20));
+    }
+
+    #[test]
+    fn every_seed_gives_other_numbers() {
+        let firsts: HashSet<u64> =
+            (0..1000).map(|seed| Random::from_seed(seed).next_number()).collect();
+        assert_eq!(firsts.len(), 1000);
+        assert!(!firsts.contains(&0));
     }
 }
