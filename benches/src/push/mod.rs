@@ -2,13 +2,15 @@
 //!
 //! The registry has the other layers. Ours is a whole run of the program with the engine running and
 //! the new layer made: it packs that, which nobody did before, and sends it. The peer is `skopeo copy` of such an
-//! image from a folder in which everything is packed already.
+//! image from a folder in which everything is packed already. Each has its own new layer, which the registry never saw:
+//! who finds the layer there sends nothing, and is not measured.
 
 use crate::images::{Images, make_files};
 use crate::measure::{Sample, output, ratio, time_command};
 use crate::ours::{Ours, fresh};
 use crate::report::Report;
 use anyhow::{Context as _, Result, ensure};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,21 +26,23 @@ pub(crate) fn ask(report: &mut Report) -> Result<()> {
     let ours = Ours::new();
     let folder = testkit::root().join("bench-push");
     let (mut pushes, mut copies) = (Sample::default(), Sample::default());
+    let mut seen = HashSet::new();
     for round in 0..ROUNDS {
         let change = Change::make(&ours, &images, &folder.join("ours"), 2 * round)?;
-        let name = format!("app:{}", fresh());
-        let address = format!("--address={}", images.address(&name));
+        let (pushed, copied) = (format!("app:{}", fresh()), format!("app:{}", fresh()));
+        let address = format!("--address={}", images.address(&pushed));
         let push = time_command(&mut change.command(&ours, &["publish", &address]))?;
         let change = Change::make(&ours, &images, &folder.join("theirs"), 2 * round + 1)?;
         let layout = change.layout(&ours, &folder)?;
-        let copy = time_command(&mut images.copy_command(&layout, &format!("app:{}", fresh())))?;
-        // The first round is not counted, because caches fill; it is looked at instead.
-        match round {
-            0 => look(&images, &name)?,
-            _ => {
-                pushes.push(push);
-                copies.push(copy);
-            }
+        let copy = time_command(&mut images.copy_command(&layout, &copied))?;
+        for name in [&pushed, &copied] {
+            let layer = new_layer(&images, name)?;
+            ensure!(seen.insert(layer), "the registry had the new layer of {name} before");
+        }
+        // In the first round caches fill.
+        if round > 0 {
+            pushes.push(push);
+            copies.push(copy);
         }
         fs::remove_dir_all(&folder)?;
     }
@@ -81,11 +85,16 @@ impl Change {
     }
 }
 
-/// Sees that what was pushed is an image with the layers it should have.
-fn look(images: &Images, name: &str) -> Result<()> {
+/// The uppermost layer of an image that was pushed and has as many layers as it should have.
+fn new_layer(images: &Images, name: &str) -> Result<String> {
     let mut command = Command::new("skopeo");
-    command.args(["inspect", "--tls-verify=false", "--format={{len .Layers}}"]);
+    command.args([
+        "inspect",
+        "--tls-verify=false",
+        "--format={{range .Layers}}{{println .}}{{end}}",
+    ]);
     let layers = output(command.arg(format!("docker://{}", images.address(name))))?;
-    ensure!(layers.trim() == "3", "the pushed image has {} layers", layers.trim());
-    Ok(())
+    let layers: Vec<&str> = layers.split_whitespace().collect();
+    ensure!(layers.len() == 3, "the pushed image has {} layers", layers.len());
+    Ok(layers[2].to_owned())
 }
