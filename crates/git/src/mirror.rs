@@ -17,6 +17,7 @@
 
 use crate::run::text;
 use crate::{Access, Error, Git, Heard, Output, Refs, Url};
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -267,23 +268,35 @@ async fn is_in(git: &Git, repository: &Path, commit: &str) -> Result<bool, Error
     Ok(git.ask(&["cat-file", "-e", &name]).on(repository).run().await?.code == 0)
 }
 
-/// Whether a repository has so many commits in a row, or the history ends before.
+/// Whether a repository has all commits that are so near, over all parents of merges: none of them but the farthest is cut off
+/// from its own.
 async fn reaches(git: &Git, repository: &Path, commit: &str, count: u32) -> Result<bool, Error> {
-    let limit = format!("--max-count={count}");
-    let words = ["rev-list", "--first-parent", &limit, commit, "--"];
-    let commits = git.ask(&words).on(repository).success("cannot read a history").await?;
-    let commits = text(commits);
-    let found: Vec<&str> = commits.lines().collect();
-    if found.len() >= count as usize {
-        return Ok(true);
-    }
     let shallow = repository.join("shallow");
     let cut = match fs::read_to_string(&shallow) {
         Ok(cut) => cut,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(Error::file("read", &shallow)(error)),
     };
-    Ok(!cut.lines().any(|line| found.contains(&line)))
+    let asked = git.ask(&["rev-list", "--parents", commit, "--"]).on(repository);
+    let listed = text(asked.success("cannot read a history").await?);
+    let nearer = nearest(&listed, commit, count.saturating_sub(1));
+    Ok(!cut.lines().any(|line| nearer.contains(line)))
+}
+
+/// Commits that are so near to one, itself the first, of what `rev-list --parents` writes.
+fn nearest<'a>(listed: &'a str, commit: &'a str, count: u32) -> HashSet<&'a str> {
+    let lines = listed.lines().filter_map(|line| line.split_once(' '));
+    let parents: HashMap<&str, &str> = lines.collect();
+    let (mut found, mut edge) = (HashSet::new(), vec![commit]);
+    for _ in 0..count {
+        edge.retain(|commit| found.insert(*commit));
+        if edge.is_empty() {
+            break;
+        }
+        let further = edge.iter().filter_map(|commit| parents.get(commit));
+        edge = further.flat_map(|parents| parents.split(' ')).collect();
+    }
+    found
 }
 
 /// Makes a bare repository if there is none, and clears what a killed process left in it.

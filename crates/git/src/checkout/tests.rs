@@ -153,6 +153,33 @@ async fn what_is_there_is_not_fetched_again_and_what_is_hidden_is_found() {
 }
 
 #[tokio::test]
+async fn a_depth_is_that_of_every_parent_of_a_merge() {
+    let served = Served::new(
+        "c() { git commit -q --allow-empty -m $1; }; c 1; c 2; c 3; git checkout -q -b side; c s1; c s2; c s3; \
+         git checkout -q main; c 4; git merge -q --no-ff -m merge side",
+    );
+    let (git, access) = (git(), Access::default());
+    let remote = (&git, &served.url, &access);
+    let refs = Refs::of_remote(&git, &served.url, &access).await.unwrap();
+    let (head, side) = (refs.at_head().unwrap().commit, refs.branch("side").unwrap().commit);
+    let mirror = Mirror::at(&served.path("mirror"));
+    let three = Depth::Commits(3);
+    let repository = mirror.fetch(remote, (&refs, &[&*head]), three, None).await.unwrap();
+    let count = || user(&repository, &format!("git rev-list --count {head}"));
+    // The merge, `4` and `s3`, `3` and `s2`.
+    assert_eq!(count(), "5");
+    assert!(mirror.find(&git, &[&head], three).await.unwrap().is_some());
+    assert!(mirror.find(&git, &[&head], Depth::Commits(4)).await.unwrap().is_none());
+    // Somebody else wants but one commit of the other branch, and its ancestors are forgotten.
+    mirror.fetch(remote, (&refs, &[&*side]), Depth::Commits(1), None).await.unwrap();
+    assert_eq!(count(), "4");
+    assert!(mirror.find(&git, &[&head], three).await.unwrap().is_none());
+    assert!(mirror.find(&git, &[&head], Depth::Commits(2)).await.unwrap().is_some());
+    mirror.fetch(remote, (&refs, &[&*head]), three, None).await.unwrap();
+    assert_eq!(count(), "5");
+}
+
+#[tokio::test]
 async fn a_hostile_repository_runs_nothing() {
     let served = Served::new(THREE);
     served.user(
