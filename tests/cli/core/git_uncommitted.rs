@@ -139,3 +139,32 @@ fn conflicts_sparse_trees_and_submodules_are_seen_as_git_sees_them() {
     assert_eq!((modified("split"), removed("split")), (json!(["b/f"]), json!([])));
     assert_eq!((modified("without"), removed("without")), (json!([]), json!(["lib/"])));
 }
+
+#[test]
+fn names_that_are_no_text_stay_as_they_are() {
+    let state = State::new();
+    let folder = state.workdir();
+    // A submodule comes as a whole: what it has is found by looking, not told by git.
+    work(
+        &folder,
+        "n() { printf \"$1\"; }; \
+         git init -q lib; cd lib; mkdir \"$(n 'd\\377')\"; echo l > \"$(n 'd\\377/l\\376')\"; git add .; git commit -qm l; cd ..; \
+         git init -q r; cd r; mkdir \"$(n 'd\\377')\"; echo 1 > \"$(n 'caf\\351')\"; echo 1 > \"$(n 'd\\377/gone\\376')\"; echo 1 > kept; \
+         git submodule --quiet add ../lib lib; git add .; git commit -qm one; \
+         echo 2 > \"$(n 'caf\\351')\"; rm -r \"$(n 'd\\377')\" lib; mkdir \"$(n 'n\\377')\"; echo n > \"$(n 'n\\377/new\\376')\"",
+    );
+    let session = Session::start(&state);
+    let changed =
+        |chain: &str| as_git(&session, &folder.join("r"), &format!("uncommitted {{ {chain} }}"));
+    assert_eq!(changed("removedPaths"), json!(["d\u{fffd}/", "lib/"]));
+    let out = json!(folder.join("out").display().to_string());
+    changed(&format!("after {{ export(path: {out}) }}"));
+    let patch = json!(folder.join("patch").display().to_string());
+    changed(&format!("asPatch {{ export(path: {patch}) }}"));
+    let differing = work(
+        &folder,
+        "git clone -q r clone; rm -r clone/lib; git -C clone apply --exclude='lib/*' ../patch; rm -rf r/.git clone/.git; \
+         diff -r r out; diff -r r clone; true",
+    );
+    assert_eq!(differing, "");
+}

@@ -16,7 +16,7 @@ use graph::{Args, Builder, Context, Op};
 use protocol::Error;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use store::{Folder, Metadata, View, Walk};
+use store::{Folder, View};
 
 /// Where a repository is in its work tree.
 const GIT: &str = ".git";
@@ -136,30 +136,14 @@ fn done(before: &View, work_tree: &View, differing: Differing) -> Result<Done, E
     for path in gone {
         match (is_folder(before, &path)?, is_folder(work_tree, &path)?) {
             (true, true) => {}
-            (true, false) => all_of(before, path, (&mut files, &mut folders))?,
+            (true, false) => before.visit_at(&path, &mut |path, metadata| {
+                let gone = if metadata.is_directory() { &mut folders } else { &mut files };
+                gone.insert(path.to_vec());
+            })?,
             (false, _) => {
                 files.insert(path);
             }
         }
     }
     Ok(Done::new(came, files, folders))
-}
-
-type Paths = BTreeSet<Vec<u8>>;
-
-/// A directory and what is in it.
-fn all_of(view: &View, path: Vec<u8>, gone: (&mut Paths, &mut Paths)) -> Result<(), Error> {
-    let (files, folders) = gone;
-    let top = String::from_utf8_lossy(&path).into_owned();
-    let visit = &mut |name: &str, metadata: &Metadata| {
-        let path = format!("{top}/{name}").into_bytes();
-        match metadata.is_directory() {
-            true => folders.insert(path),
-            false => files.insert(path),
-        };
-        Walk::Continue
-    };
-    view.walk(&top, visit).map_err(store::Error::from)?;
-    folders.insert(path);
-    Ok(())
 }

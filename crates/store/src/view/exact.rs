@@ -68,6 +68,23 @@ impl View {
         }
     }
 
+    /// Visits what is at an exact path and everything in it, each directory before its entries.
+    pub fn visit_at(
+        &self,
+        path: &[u8],
+        visit: &mut dyn FnMut(&[u8], &Metadata),
+    ) -> Result<(), Error> {
+        let mut ahead: Vec<Node> = self.node_at(path)?.into_iter().collect();
+        while let Some(node) = ahead.pop() {
+            visit(&node.path, &node.metadata);
+            if node.metadata.is_directory() {
+                let pushed = self.push_children(&node, &mut ahead);
+                pushed.map_err(|errno| failure(&String::from_utf8_lossy(&node.path), errno))?;
+            }
+        }
+        Ok(())
+    }
+
     fn node_at(&self, path: &[u8]) -> Result<Option<Node>, Error> {
         if let Some(id) = self.tree.lost {
             return Err(ViewError::Lost(id).into());
