@@ -1,4 +1,4 @@
-//! Questions about histories, of repositories on disk that have all of them.
+//! Questions about histories, of repositories on disk that have all of them, or so much of them as the answer needs.
 
 use crate::run::text;
 use crate::{Error, Git};
@@ -44,14 +44,17 @@ pub async fn common_ancestor(
     }
 }
 
+/// What git says of a commit that is not there, before it says what it wanted of it.
+const ENDED: &str = "error: Could not read ";
+
 /// Commits of a history, newest first: at most so many, only those that changed one of some paths, and not those of
-/// another history.
+/// another history. None if the repository has too little of the history to tell.
 pub async fn log(
     git: &Git,
     range: &Range<'_>,
     (commit, without): (&str, Option<&str>),
     (limit, paths): (u32, &[String]),
-) -> Result<Vec<String>, Error> {
+) -> Result<Option<Vec<String>>, Error> {
     let limit = format!("--max-count={limit}");
     let without = without.map(|without| format!("^{without}"));
     let mut words = vec!["--literal-pathspecs", "rev-list", &limit, commit];
@@ -61,6 +64,10 @@ pub async fn log(
         |path: &'_ String| path.trim_start_matches('/').trim_start_matches("./").to_owned();
     let paths: Vec<String> = paths.iter().map(from_top).collect();
     words.extend(paths.iter().map(String::as_str).filter(|path| !matches!(*path, "" | ".")));
-    let listed = range.ask(git, &words).success("cannot read a history").await?;
-    Ok(text(listed).lines().map(str::to_owned).collect())
+    let output = range.ask(git, &words).run().await?;
+    match output.code {
+        0 => Ok(Some(text(output.stdout).lines().map(str::to_owned).collect())),
+        _ if String::from_utf8_lossy(&output.stderr).contains(ENDED) => Ok(None),
+        _ => Err(Error::of_command("cannot read a history", &output)),
+    }
 }

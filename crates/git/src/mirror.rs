@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! <folder>/shallow.git   commits with few or none of their ancestors, as trees need them
-//!          words.git     commits alone, for what they say
+//!          words.git     commits alone, with few or none of their ancestors
+//!          recent.git    the same with the names of files
 //!          commits.git   whole histories, of commits alone
 //!          names.git     whole histories without what is in files
 //!          full.git      whole histories
@@ -10,6 +11,11 @@
 //!
 //! Questions about histories need no files, and most need no trees: a server that can leave them out sends a small part of
 //! all. One that cannot sends all.
+//!
+//! The newest commits of a history are fetched alone; what two histories have in common may lie anywhere, so it needs all of
+//! both. What is read of [`Depth::Last`] is read through a second repository (`uncut`) that has the same objects and does not know
+//! where they were cut off: who comes to an end of what was fetched gets an error, never an answer that lacks something, whatever
+//! others fetch meanwhile.
 //!
 //! They are apart because a repository that was fetched into with a depth forgets what is deeper, although it may have
 //! it. What was fetched is kept by a reference of its own name. Whoever writes holds the mirror's lock (the caller's), so
@@ -25,6 +31,11 @@ use std::path::{Path, PathBuf};
 /// More packs than this are made one.
 const MOST_PACKS: usize = 48;
 
+/// The greatest depth that git tells from all.
+const DEEPEST: u32 = i32::MAX as u32 - 1;
+/// Where a repository that is cut off somewhere can be read as if it were not.
+const UNCUT: &str = "uncut";
+
 /// How much of the history is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
@@ -32,6 +43,10 @@ pub enum Depth {
     Words,
     /// So many commits, one after the other.
     Commits(u32),
+    /// What a walk to so many commits comes by, without files and their names.
+    Last(u32),
+    /// The same without what is in files.
+    LastNames(u32),
     /// All commits, without files and their names.
     History,
     /// All, without what is in files.
@@ -45,7 +60,8 @@ impl Depth {
     fn satisfied_by(self) -> &'static [Self] {
         match self {
             Self::Words => &[Self::Full, Self::History, Self::Names, Self::Commits(1)],
-            Self::History => &[Self::Full, Self::Names],
+            Self::Last(_) => &[Self::Full, Self::History, Self::Names],
+            Self::History | Self::LastNames(_) => &[Self::Full, Self::Names],
             Self::Commits(_) | Self::Names => &[Self::Full],
             Self::Full => &[],
         }
@@ -54,10 +70,22 @@ impl Depth {
     /// What a server is asked to leave out.
     fn filter(self) -> Option<&'static str> {
         match self {
-            Self::Words | Self::History => Some("--filter=tree:0"),
-            Self::Names => Some("--filter=blob:none"),
+            Self::Words | Self::Last(_) | Self::History => Some("--filter=tree:0"),
+            Self::LastNames(_) | Self::Names => Some("--filter=blob:none"),
             Self::Commits(_) | Self::Full => None,
         }
+    }
+
+    /// How far from a commit a server is asked to go.
+    fn limit(self) -> Option<String> {
+        let commits = match self {
+            Self::Words => 1,
+            Self::Commits(count) => count.max(1),
+            // A walk looks at the parents of the last one too.
+            Self::Last(count) | Self::LastNames(count) => count.saturating_add(1),
+            Self::History | Self::Names | Self::Full => return None,
+        };
+        Some(format!("--depth={}", commits.min(DEEPEST)))
     }
 }
 
@@ -77,7 +105,8 @@ impl Mirror {
     fn repository(&self, depth: Depth) -> PathBuf {
         self.folder.join(match depth {
             Depth::Commits(_) => "shallow.git",
-            Depth::Words => "words.git",
+            Depth::Words | Depth::Last(_) => "words.git",
+            Depth::LastNames(_) => "recent.git",
             Depth::History => "commits.git",
             Depth::Names => "names.git",
             Depth::Full => "full.git",
@@ -100,7 +129,7 @@ impl Mirror {
         }
         let repository = self.repository(depth);
         match lacking(git, &repository, commits, depth).await?.is_empty() {
-            true => Ok(Some(repository)),
+            true => Ok(Some(reader(&repository, depth))),
             false => Ok(None),
         }
     }
@@ -118,20 +147,20 @@ impl Mirror {
         }
         let repository = self.repository(depth);
         prepare(&repository, commits)?;
+        let reader = reader(&repository, depth);
+        if !reader.join("HEAD").exists() {
+            make_uncut(&reader, format_of(commits))?;
+        }
         let remote = Remote { git, url, access, repository: &repository };
         let lacking = lacking(git, &repository, commits, depth).await?;
         let keepers: Vec<String> =
             lacking.iter().map(|commit| format!("+{commit}:{}", keeper(commit))).collect();
-        let limit = match depth {
-            Depth::Commits(count) => Some(format!("--depth={}", count.max(1))),
-            Depth::Words => Some("--depth=1".to_owned()),
-            _ => None,
-        };
+        let limit = depth.limit();
         let limits: Vec<&str> = limit.as_deref().into_iter().chain(depth.filter()).collect();
         let output = remote.fetch(&limits, &keepers, heard).await?;
         if output.code == 0 {
             remote.tidy().await?;
-            return Ok(repository);
+            return Ok(reader);
         }
         if !wants_all(&output) {
             return Err(remote.failed(&output));
@@ -252,7 +281,11 @@ async fn lacking<'a>(
             Depth::Full | Depth::History | Depth::Names => {
                 kept || is_in(git, repository, commit).await?
             }
-            Depth::Words | Depth::Commits(0 | 1) => kept,
+            Depth::Words => kept || is_in(git, repository, commit).await?,
+            Depth::Last(count) | Depth::LastNames(count) => {
+                walks(git, &reader(repository, depth), commit, count).await?
+            }
+            Depth::Commits(0 | 1) => kept,
             Depth::Commits(count) => kept && reaches(git, repository, commit, count).await?,
         };
         if !there && !lacking.contains(commit) {
@@ -266,6 +299,13 @@ async fn lacking<'a>(
 async fn is_in(git: &Git, repository: &Path, commit: &str) -> Result<bool, Error> {
     let name = format!("{commit}^{{commit}}");
     Ok(git.ask(&["cat-file", "-e", &name]).on(repository).run().await?.code == 0)
+}
+
+/// Whether a walk to so many commits comes to no end of what a repository has.
+async fn walks(git: &Git, repository: &Path, commit: &str, count: u32) -> Result<bool, Error> {
+    let limit = format!("--max-count={count}");
+    let asked = git.ask(&["rev-list", "--quiet", &limit, commit, "--"]).on(repository);
+    Ok(asked.run().await?.code == 0)
 }
 
 /// Whether a repository has all commits that are so near, over all parents of merges: none of them but the farthest is cut off
@@ -299,11 +339,31 @@ fn nearest<'a>(listed: &'a str, commit: &'a str, count: u32) -> HashSet<&'a str>
     found
 }
 
+/// Where a repository is read for a depth.
+fn reader(repository: &Path, depth: Depth) -> PathBuf {
+    match depth {
+        Depth::Last(_) | Depth::LastNames(_) => repository.join(UNCUT),
+        _ => repository.to_owned(),
+    }
+}
+
+/// Makes a repository of the objects of the one that it is in.
+fn make_uncut(uncut: &Path, format: &str) -> Result<(), Error> {
+    let objects = uncut.join("objects/info");
+    fs::create_dir_all(&objects).map_err(Error::file("create", &objects))?;
+    write(&objects.join("alternates"), "../../objects\n")?;
+    make_bare(uncut, format)
+}
+
+/// The kind of names that commits have.
+fn format_of(commits: &[&str]) -> &'static str {
+    if commits.iter().any(|commit| commit.len() == 64) { "sha256" } else { "sha1" }
+}
+
 /// Makes a bare repository if there is none, and clears what a killed process left in it.
 fn prepare(repository: &Path, commits: &[&str]) -> Result<(), Error> {
-    let format = if commits.iter().any(|commit| commit.len() == 64) { "sha256" } else { "sha1" };
     if !repository.join("HEAD").exists() {
-        return make_bare(repository, format);
+        return make_bare(repository, format_of(commits));
     }
     for name in ["shallow.lock", "packed-refs.lock", "config.lock", "HEAD.lock"] {
         remove(&repository.join(name))?;

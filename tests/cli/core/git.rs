@@ -173,6 +173,36 @@ fn histories_are_read_and_compared() {
     assert_eq!(log(&format!("log(base: {other})")), ["three", "two"]);
 }
 
+/// Kinds of repositories of a mirror, and how many commits each has.
+fn mirrored(remote: &Remote) -> String {
+    work(
+        &remote.state.store(),
+        "for found in $(find volumes -name '*.git' | sort); do \
+         printf '%s ' $(basename $found) $(git -C $found cat-file --batch-all-objects --batch-check='%(objecttype)' | grep -c commit); done",
+    )
+}
+
+#[test]
+fn no_more_of_a_history_is_fetched_than_is_looked_at() {
+    let remote = Remote::new(Guard::Nobody);
+    remote.work("for n in $(seq 1 120); do git commit -q --allow-empty -m $n; done; git config uploadpack.allowFilter true");
+    let session = Session::start(&remote.state);
+    let log = |chain: &str| -> Vec<Value> {
+        let found = session.query(&remote.on(&format!("head {{ {chain} {{ messageHeadline }} }}")));
+        let commits = found["git"]["head"]["log"].as_array().unwrap().iter();
+        commits.map(|commit| commit["messageHeadline"].clone()).collect()
+    };
+    assert_eq!(log("log(limit: 2)"), ["120", "119"]);
+    assert_eq!(mirrored(&remote), "words.git 3");
+    assert_eq!(log("log(limit: 4)"), ["120", "119", "118", "117"]);
+    assert_eq!(mirrored(&remote), "words.git 5");
+    // Nobody changed this path for so long that more is needed, and in the end all.
+    assert_eq!(log(r#"log(limit: 1, paths: ["g"])"#), ["three"]);
+    assert_eq!(mirrored(&remote), "recent.git 123 words.git 6");
+    assert_eq!(log(r#"log(limit: 2, paths: ["g"])"#), ["three"]);
+    assert_eq!(log("log(limit: 5000)").len(), 123);
+}
+
 #[test]
 fn a_tree_has_the_files_alone_or_a_repository_around_them() {
     let remote = Remote::new(Guard::Nobody);

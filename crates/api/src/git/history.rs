@@ -43,6 +43,11 @@ impl Op for CommonAncestor {
     }
 }
 
+/// More commits than this are read from the whole history, which serves every later question too.
+const MOST_RECENT: u32 = 1000;
+/// How many commits are looked at for those that changed a path, before all are.
+const STEPS: [u32; 2] = [100, MOST_RECENT];
+
 /// Commits of the history, newest first.
 #[derive(Args)]
 struct Log {
@@ -63,10 +68,41 @@ impl Op for Log {
     async fn run(&self, reference: &GitRef, cx: &Context) -> Result<Vec<GitCommit>, Error> {
         let limit = u32::try_from(self.limit).ok().filter(|limit| *limit >= 1);
         let limit = limit.ok_or_else(|| Error::user("limit must be at least 1"))?;
-        let commit = &reference.named.commit;
         let paths = self.paths.as_deref().unwrap_or_default();
-        // Whether a path was changed is seen by its name and what it stands for.
-        let depth = if paths.is_empty() { Depth::History } else { Depth::Names };
+        for depth in self.depths(limit) {
+            let found = self.read(reference, (limit, paths), depth, cx).await?;
+            let Some(commits) = found else { continue };
+            let one = |commit| GitCommit { commit, ..GitCommit::from(reference) };
+            return Ok(commits.into_iter().map(one).collect());
+        }
+        Err(Error::environment(format!("the history of `{}` is incomplete", reference.named.name)))
+    }
+}
+
+impl Log {
+    /// How much of the history may do, from little to all. Where another one leaves it is seen only in all of both.
+    fn depths(&self, limit: u32) -> Vec<Depth> {
+        let few = |count: &u32| self.base.is_none() && (limit..=MOST_RECENT).contains(count);
+        match self.paths.as_deref().unwrap_or_default() {
+            [] => {
+                [limit].into_iter().filter(few).map(Depth::Last).chain([Depth::History]).collect()
+            }
+            // Whether a path was changed is seen by its name and what it stands for.
+            _ => {
+                STEPS.into_iter().filter(few).map(Depth::LastNames).chain([Depth::Names]).collect()
+            }
+        }
+    }
+
+    /// The commits, if so much of the history tells.
+    async fn read(
+        &self,
+        reference: &GitRef,
+        wanted: (u32, &[String]),
+        depth: Depth,
+        cx: &Context,
+    ) -> Result<Option<Vec<String>>, Error> {
+        let commit = &reference.named.commit;
         let disk = reference.source.with_commits(&[commit], depth, cx).await?;
         let base = match &self.base {
             None => None,
@@ -81,8 +117,6 @@ impl Op for Log {
         let range =
             Range { repository: disk.path(), other: base.as_ref().map(|(_, disk)| disk.path()) };
         let without = base.as_ref().map(|(base, _)| base.named.commit.as_str());
-        let commits = history::log(git, &range, (commit, without), (limit, paths)).await;
-        let one = |commit| GitCommit { commit, ..GitCommit::from(reference) };
-        Ok(commits.map_err(told)?.into_iter().map(one).collect())
+        history::log(git, &range, (commit, without), wanted).await.map_err(told)
     }
 }

@@ -225,6 +225,12 @@ async fn submodules_are_listed_with_their_commits() {
     assert!(modules(&git, &served.path("r/.git"), &none).await.unwrap().is_empty());
 }
 
+/// How many objects of each kind a repository has.
+fn kinds(repository: &Path) -> String {
+    let list = "git cat-file --batch-all-objects --batch-check='%(objecttype)' | sort | uniq -c";
+    user(repository, &format!("{list} | tr -s ' \\n' ' '")).trim().to_owned()
+}
+
 #[tokio::test]
 async fn questions_about_histories_are_answered_without_files() {
     let served = Served::new(THREE);
@@ -232,11 +238,6 @@ async fn questions_about_histories_are_answered_without_files() {
     let remote = (&git, &served.url, &access);
     let refs = Refs::of_remote(&git, &served.url, &access).await.unwrap();
     let (head, old) = (refs.at_head().unwrap().commit, refs.branch("old").unwrap().commit);
-    let kinds = |repository: &Path| {
-        let list =
-            "git cat-file --batch-all-objects --batch-check='%(objecttype)' | sort | uniq -c";
-        user(repository, &format!("{list} | tr -s ' \\n' ' '")).trim().to_owned()
-    };
     // A server that cannot leave anything out sends all, and the answer is the same.
     for able in ["false", "true"] {
         served.user(&format!("git config uploadpack.allowFilter {able}"));
@@ -245,13 +246,14 @@ async fn questions_about_histories_are_answered_without_files() {
         assert_eq!(Commit::read(&git, &words, &head).await.unwrap().message, "3\n");
         let commits = mirror.fetch(remote, (&refs, &[&*head]), Depth::History, None).await.unwrap();
         let range = Range { repository: &commits, other: None };
-        let log = history::log(&git, &range, (&head, None), (9, &[])).await.unwrap();
+        let log = history::log(&git, &range, (&head, None), (9, &[])).await.unwrap().unwrap();
         assert_eq!((log.len(), &log[0], &log[2]), (3, &head, &old));
         let common = history::common_ancestor(&git, &range, &head, &old).await.unwrap();
         assert_eq!(common.as_ref(), Some(&old));
         let names = mirror.fetch(remote, (&refs, &[&*head]), Depth::Names, None).await.unwrap();
         let (range, paths) = (Range { repository: &names, other: None }, ["f".to_owned()]);
-        let log = history::log(&git, &range, (&head, Some(&old)), (9, &paths)).await.unwrap();
+        let log =
+            history::log(&git, &range, (&head, Some(&old)), (9, &paths)).await.unwrap().unwrap();
         assert_eq!(log.len(), 2);
         if able == "true" {
             assert_eq!(kinds(&words), "1 commit");
@@ -268,4 +270,60 @@ async fn questions_about_histories_are_answered_without_files() {
         let full = mirror.fetch(remote, (&refs, &[&*head]), Depth::Full, None).await.unwrap();
         assert_eq!(kinds(&full), "3 blob 3 commit 3 tree");
     }
+}
+
+#[tokio::test]
+async fn the_newest_commits_are_fetched_alone_and_nobody_cuts_them_off() {
+    let served = Served::new(
+        "git config uploadpack.allowFilter true; \
+         c() { echo $1 > f$(($1 % 5)); git add .; GIT_COMMITTER_DATE=\"$((1700000000 + $1)) +0000\" git commit -qm $1; }; \
+         for n in $(seq 1 30); do c $n; done; git checkout -q -b side HEAD~9; for n in 31 32 33; do c $n; done; \
+         git checkout -q main; git merge -q -s ours -m merge side",
+    );
+    let (git, access) = (git(), Access::default());
+    let remote = (&git, &served.url, &access);
+    let refs = Refs::of_remote(&git, &served.url, &access).await.unwrap();
+    let (head, side) = (refs.at_head().unwrap().commit, refs.branch("side").unwrap().commit);
+    let mirror = Mirror::at(&served.path("mirror"));
+    let expected = |words: &str| -> Vec<String> {
+        served.user(&format!("git rev-list {words}")).lines().map(str::to_owned).collect()
+    };
+    for count in [1, 3, 5] {
+        let last = Depth::Last(count);
+        let found = mirror.fetch(remote, (&refs, &[&*head]), last, None).await.unwrap();
+        let range = Range { repository: &found, other: None };
+        let log = history::log(&git, &range, (&head, None), (count, &[])).await.unwrap();
+        assert_eq!(log.unwrap(), expected(&format!("--max-count={count} main")));
+        // Further than that, there is no answer; a wrong one least of all.
+        let log = history::log(&git, &range, (&head, None), (30, &[])).await.unwrap();
+        assert_eq!(log, None);
+        let message = Commit::read(&git, &found, &head).await.unwrap().message;
+        assert_eq!(message, "merge\n");
+    }
+    // The merge, five of each branch and no tree.
+    let repository = served.path("mirror/words.git");
+    assert_eq!(kinds(&repository), "11 commit");
+    // Who wants the words of one commit cuts off its ancestors there, but not for who reads them.
+    user(&repository, &format!("git fetch -q --depth=1 {} {side}", served.url));
+    let five = mirror.find(&git, &[&head], Depth::Last(5)).await.unwrap().unwrap();
+    let range = Range { repository: &five, other: None };
+    let log = history::log(&git, &range, (&head, None), (5, &[])).await.unwrap();
+    assert_eq!(log.unwrap(), expected("--max-count=5 main"));
+    // A path was changed longer ago than what is there.
+    let paths = ["f1".to_owned()];
+    for (count, there) in [(2, false), (14, true)] {
+        let names = Depth::LastNames(count);
+        let found = mirror.fetch(remote, (&refs, &[&*head]), names, None).await.unwrap();
+        let range = Range { repository: &found, other: None };
+        let log = history::log(&git, &range, (&head, None), (2, &paths)).await.unwrap();
+        assert_eq!(log, there.then(|| expected("--max-count=2 main -- f1")));
+    }
+    assert!(!kinds(&served.path("mirror/recent.git")).contains("blob"));
+    // A history that ends before is whole.
+    let all = Depth::Last(99);
+    let found = mirror.fetch(remote, (&refs, &[&*head]), all, None).await.unwrap();
+    let range = Range { repository: &found, other: None };
+    let log = history::log(&git, &range, (&head, None), (99, &[])).await.unwrap();
+    assert_eq!(log.unwrap(), expected("main"));
+    assert!(!served.path("mirror/commits.git").exists());
 }
