@@ -10,6 +10,7 @@ use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::function::answer;
 use crate::function::chain::{self, Chain, ChainError, Outside};
+use crate::function::hint;
 use crate::function::page;
 use crate::function::plan::{End, Misused, Plan, look_up_flag};
 use crate::globals::GlobalArgs;
@@ -155,7 +156,8 @@ async fn call<C: CallCommand>(
     work.show(context.display_choice(BASE_LEVEL)?);
     let data = match ask(work, &plan).await {
         Err(Error { kind: Kind::Interrupted, .. }) if plan.goes_on => return Ok(Called::Stopped),
-        answered => answered?,
+        answered => answered
+            .map_err(|error| error.with_hints_as(|hint| hint::spelled(hint, &schema, &chain)))?,
     };
     if let Some(changesets) = answer::changesets(&plan, &data) {
         let here = &context.environment.client.workdir;

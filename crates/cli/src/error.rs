@@ -85,6 +85,13 @@ impl Error {
         self
     }
 
+    /// Says the ways out in other words.
+    #[must_use]
+    pub(crate) fn with_hints_as(mut self, words: impl Fn(&str) -> String) -> Self {
+        self.hints = self.hints.iter().map(|hint| words(hint)).collect();
+        self
+    }
+
     /// Says what was going on.
     #[must_use]
     pub(crate) fn within(mut self, what: &str) -> Self {

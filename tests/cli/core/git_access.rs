@@ -60,6 +60,17 @@ fn http_takes_tokens_headers_and_what_the_callers_git_knows() {
 }
 
 #[test]
+fn a_hint_is_in_the_words_of_who_asked() {
+    let remote = Remote::new(GUARD);
+    let url = format!("--url={}", remote.server.url("r/.git"));
+    let typed = remote.state.cli(["core", "git", &url, "head", "tree", "entries"]).run();
+    let hint = "hint: pass `--http-auth-token`, `--http-auth-header` or `--ssh-auth-socket`, or log in with";
+    assert!(typed.fails(1).contains(hint), "{typed:#?}");
+    let document = remote.state.cli(["query"]).stdin(remote.on(TREE)).run();
+    assert!(document.fails(1).contains("hint: pass `httpAuthToken`, "), "{document:#?}");
+}
+
+#[test]
 fn submodules_are_fetched_with_credentials_for_their_host_alone() {
     let remote = Remote::new(GUARD);
     let folder = remote.state.workdir();

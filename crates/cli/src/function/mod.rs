@@ -8,6 +8,7 @@
 pub(crate) mod answer;
 pub(crate) mod chain;
 pub(crate) mod flag;
+pub(crate) mod hint;
 pub(crate) mod literal;
 pub(crate) mod name;
 pub(crate) mod page;
