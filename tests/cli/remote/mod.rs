@@ -8,6 +8,7 @@ mod ssh;
 mod tls;
 mod vanishing;
 
+pub(crate) use ssh::Server as SshServer;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use testkit::registry::Authority;

@@ -11,17 +11,18 @@ use testkit::process::wait_until;
 use testkit::{Cli, State};
 
 /// An ssh server on loopback whose one user's commands find the program under test.
-struct Server {
+pub(crate) struct Server {
     /// Where the engine behind it lives.
-    engine: State,
+    pub(crate) engine: State,
     /// Where the client lives.
-    client: State,
+    pub(crate) client: State,
     port: u16,
     child: Child,
 }
 
 impl Server {
-    fn start() -> Self {
+    /// The server, and a client that it lets in.
+    pub(crate) fn start() -> Self {
         let engine = State::new();
         let client = engine.another();
         let port = free_port();
@@ -39,10 +40,16 @@ impl Server {
         Self { engine, client, port, child }
     }
 
-    fn cli(&self, words: &[&str]) -> Cli<'_> {
+    /// A run of the client against the engine.
+    pub(crate) fn cli(&self, words: &[&str]) -> Cli<'_> {
+        let variables = self.environment().into_iter();
+        variables.fold(self.client.cli(words), |run, (name, value)| run.env(name, value))
+    }
+
+    /// What the client finds the engine by.
+    pub(crate) fn environment(&self) -> [(&'static str, String); 2] {
         let path = format!("{}:/usr/bin:/bin", self.client.home().join("bin").display());
-        let address = format!("ssh://root@127.0.0.1:{}", self.port);
-        self.client.cli(words).env("PATH", path).env("CITOOL_ENGINE", address)
+        [("PATH", path), ("CITOOL_ENGINE", format!("ssh://root@127.0.0.1:{}", self.port))]
     }
 }
 

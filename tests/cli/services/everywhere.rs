@@ -2,14 +2,14 @@
 //! after `kill -9`.
 
 use super::{bound, fresh, on_service, says, service};
-use crate::remote::{Remote, free_port};
+use crate::remote::{Remote, SshServer, free_port};
 use crate::terminal::{chain, types};
 use rustix::process::Signal;
 use std::io::Read as _;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 use testkit::process::{wait_until, with_argument};
-use testkit::{Machine, Session, State, Terminal, User};
+use testkit::{Cli, Machine, Session, State, Terminal, User};
 
 /// Services in a session: one that is bound to another, a port of the host, and a tunnel to it.
 fn all_ways(session: &Session) {
@@ -73,6 +73,28 @@ fn services_are_reached_where_packets_go_through_pasta() {
 #[test]
 fn a_service_of_an_engine_elsewhere_is_up_on_the_clients_machine() {
     let remote = Remote::new();
+    is_up_here(|words| remote.cli(words));
+}
+
+#[test]
+fn a_service_of_an_engine_behind_ssh_is_up_on_the_clients_machine() {
+    let server = SshServer::start();
+    is_up_here(|words| server.cli(words));
+    let [path, address] = server.environment();
+    let surroundings = [(path.0, path.1.as_str()), (address.0, address.1.as_str())];
+    all_ways(&Session::start_in(&server.client, &surroundings));
+    assert!(testkit::leftovers::engines(&server.client.dir()).is_empty());
+}
+
+/// Runs a chain on a container with the static root file system.
+fn run<'a>(cli: &impl Fn(&[&str]) -> Cli<'a>, words: &[&str]) -> String {
+    let words = chain(words);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    cli(&words).run().ok().to_owned()
+}
+
+/// A service of an engine elsewhere on the machine of its client, and a port of that machine in a container there.
+fn is_up_here<'a>(cli: impl Fn(&[&str]) -> Cli<'a>) {
     let port = free_port();
     let forwards = format!("--ports={port}:80");
     let words = chain(&[
@@ -84,7 +106,7 @@ fn a_service_of_an_engine_elsewhere_is_up_on_the_clients_machine() {
         &forwards,
     ]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut running = remote.cli(&words).spawn();
+    let mut running = cli(&words).spawn();
     running.wait_for(&format!("localhost:{port} -> "));
     assert_eq!(fetch(&format!("127.0.0.1:{port}")), "from there\n");
     running.signal_group(Signal::INT);
@@ -100,9 +122,8 @@ fn a_service_of_an_engine_elsewhere_is_up_on_the_clients_machine() {
     });
     let (here, line) =
         (format!("--service=tcp://localhost:{own}"), format!("--args=nc,-w,5,db,{own}"));
-    let words = chain(&["with-service-binding", "--alias=db", &here, "with-exec", &line, "stdout"]);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    assert_eq!(remote.cli(&words).run().ok(), "from here\n");
+    let words = ["with-service-binding", "--alias=db", &here, "with-exec", &line, "stdout"];
+    assert_eq!(run(&cli, &words), "from here\n");
 }
 
 #[test]

@@ -8,6 +8,14 @@ use link::{Program, Stream};
 use std::fmt;
 use tokio::process::Command;
 
+/// Starts ssh so that Ctrl-C, which goes to all programs on a terminal, does not end it: what an interrupted command has still to
+/// say goes over this connection. A process group of its own would keep ssh from asking for anything.
+const START: &str = r#"
+command -v ssh >/dev/null || { echo 'cannot run `ssh`: it is not installed' >&2; exit 127; }
+trap '' INT
+exec ssh "$@"
+"#;
+
 /// What runs on the other machine.
 const REMOTE_COMMAND: [&str; 3] = ["ci-tool", "engine", "dial-stdio"];
 
@@ -48,7 +56,8 @@ impl Ssh {
 
     /// Starts ssh, whose streams are the connection once it has logged in.
     pub(crate) fn open(&self) -> Result<Stream, Error> {
-        let mut command = Command::new("ssh");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", START, "ssh"]);
         // No terminal on the other side, and no waiting for a machine that is not there.
         command.args(["-T", "-o"]).arg(format!("ConnectTimeout={}", link::OPEN_TIME.as_secs()));
         if let Some(port) = self.port {
