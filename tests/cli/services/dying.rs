@@ -69,7 +69,7 @@ fn a_service_that_dies_takes_the_command_with_it() {
 fn many_services_run_at_once_and_nothing_of_them_is_left() {
     let state = State::new();
     let session = Session::start(&state);
-    let count = if testkit::rounds() > 20 { 200 } else { 40 };
+    let count = 200;
     let busybox = json!(session.busybox());
     let services: String = (0..count)
         .map(|number| {
