@@ -120,6 +120,19 @@ async def history_of_a_repository():
 
 
 @newest
+async def what_is_not_committed():
+    with folder() as path:
+        repository(path)
+        (path / "a.txt").write_text("changed\n")
+        (path / "new.txt").write_text("new\n")
+        changes = dag.host().directory(str(path)).as_git().uncommitted()
+        equal(await changes.modified_paths(), ["a.txt"])
+        equal(await changes.added_paths(), ["new.txt"])
+        equal(await changes.after().file("a.txt").contents(), "changed\n")
+        assert "-one\n+changed\n" in await changes.as_patch().contents()
+
+
+@newest
 async def addresses():
     with folder() as path:
         (path / "file").write_text("at an address")

@@ -484,6 +484,7 @@ async fn all(dag: DaggerConn) -> Outcome {
         merged_changes,
         changes_written_to_the_host,
         history_of_a_repository,
+        what_is_not_committed,
         addresses,
         errors_as_values,
         health_check,

@@ -177,6 +177,20 @@ pub async fn history_of_a_repository(dag: DaggerConn) -> Outcome {
     equal(base.commit().await?, remote.tag("v1.2.0").commit().await?)
 }
 
+pub async fn what_is_not_committed(dag: DaggerConn) -> Outcome {
+    let folder = Folder::new()?;
+    repository(&folder)?;
+    std::fs::write(folder.path("a.txt"), "changed\n")?;
+    std::fs::write(folder.path("new.txt"), "new\n")?;
+    let changes = dag.host().directory(folder.path("")).as_git().uncommitted();
+    equal(changes.modified_paths().await?, ["a.txt"])?;
+    equal(changes.added_paths().await?, ["new.txt"])?;
+    equal(changes.after().file("a.txt").contents().await?, "changed\n")?;
+    let patch = changes.as_patch().contents().await?;
+    eyre::ensure!(patch.contains("-one\n+changed\n"), patch);
+    Ok(())
+}
+
 pub async fn addresses(dag: DaggerConn) -> Outcome {
     let folder = Folder::new()?;
     let path = folder.path("file");

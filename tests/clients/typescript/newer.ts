@@ -125,6 +125,19 @@ export const newer: Cases = {
     })
   },
 
+  async whatIsNotCommitted() {
+    await withFolder(async (folder) => {
+      repository(folder)
+      await writeFile(join(folder, "a.txt"), "changed\n")
+      await writeFile(join(folder, "new.txt"), "new\n")
+      const changes = dag.host().directory(folder).asGit().uncommitted()
+      equal(await changes.modifiedPaths(), ["a.txt"])
+      equal(await changes.addedPaths(), ["new.txt"])
+      equal(await changes.after().file("a.txt").contents(), "changed\n")
+      ok((await changes.asPatch().contents()).includes("-one\n+changed\n"))
+    })
+  },
+
   async addresses() {
     await withFolder(async (folder) => {
       await writeFile(join(folder, "file"), "at an address")

@@ -132,6 +132,19 @@ func init() {
 				equal(must(base.Commit(ctx)), must(remote.Tag("v1.2.0").Commit(ctx)))
 			})
 		}},
+		{"what is not committed", func() {
+			inFolder(func(folder string) {
+				repository(folder)
+				write(folder, "a.txt", "changed\n")
+				write(folder, "new.txt", "new\n")
+				changes := dag.Host().Directory(folder).AsGit().Uncommitted()
+				equal(must(changes.ModifiedPaths(ctx)), []string{"a.txt"})
+				equal(must(changes.AddedPaths(ctx)), []string{"new.txt"})
+				equal(must(changes.After().File("a.txt").Contents(ctx)), "changed\n")
+				patch := must(changes.AsPatch().Contents(ctx))
+				holds(strings.Contains(patch, "-one\n+changed\n"), patch)
+			})
+		}},
 		{"addresses", func() {
 			inFolder(func(folder string) {
 				write(folder, "file", "at an address")
