@@ -201,6 +201,14 @@ fn no_more_of_a_history_is_fetched_than_is_looked_at() {
     assert_eq!(mirrored(&remote), "recent.git 123 words.git 6");
     assert_eq!(log(r#"log(limit: 2, paths: ["g"])"#), ["three"]);
     assert_eq!(log("log(limit: 5000)").len(), 123);
+    // One that is cut off itself has no more than that.
+    work(&remote.state.workdir(), "git clone -q --depth=2 file://$PWD/r cut");
+    let cut = json!(remote.server.url("cut/.git"));
+    let document = format!("{{ git(url: {cut}) {{ head {{ log {{ sha }} }} }} }}");
+    for session in [session, Session::start(&remote.state)] {
+        let found = session.query(&document);
+        assert_eq!(found["git"]["head"]["log"].as_array().unwrap().len(), 2);
+    }
 }
 
 #[test]

@@ -125,6 +125,13 @@ fn a_plain_web_server_is_enough() {
     let session = Session::start(&state);
     let url = json!(server.url("r/.git"));
     let leaf = |chain: &str| session.leaf(&format!("{{ git(url: {url}) {{ {chain} }} }}"));
+    // It gives no part of a history, so all of it comes.
+    let log =
+        session.query(&format!("{{ git(url: {url}) {{ head {{ log(limit: 1) {{ sha }} }} }} }}"));
+    assert_eq!(
+        log["git"]["head"]["log"],
+        json!([{ "sha": work(&folder.join("r"), "git rev-parse HEAD") }])
+    );
     assert_eq!(
         leaf(
             r#"tag(name: "v1.0.0") { tree(discardGitDir: true) { file(path: "f") { contents } } }"#
