@@ -16,7 +16,7 @@ impl Range<'_> {
     fn ask<'g>(&self, git: &'g Git, words: &[&str]) -> crate::run::Asked<'g> {
         let asked = git.ask(words).on(self.repository);
         match self.other {
-            Some(other) => asked.with("GIT_ALTERNATE_OBJECT_DIRECTORIES", &other.join("objects")),
+            Some(other) => asked.knowing(other),
             None => asked,
         }
     }

@@ -162,6 +162,16 @@ impl Asked<'_> {
         self.environment.push((name.to_owned(), value.display().to_string()));
     }
 
+    /// With what another repository has known, too.
+    pub(crate) fn knowing(mut self, other: &Path) -> Self {
+        let objects = other.join("objects").display().to_string();
+        // It is a list: what is quoted stays together.
+        let quoted = objects.replace('\\', "\\\\").replace('"', "\\\"");
+        let name = "GIT_ALTERNATE_OBJECT_DIRECTORIES".to_owned();
+        self.environment.push((name, format!("\"{quoted}\"")));
+        self
+    }
+
     /// In this folder.
     pub(crate) fn within(mut self, folder: &Path) -> Self {
         self.folder = folder.to_owned();

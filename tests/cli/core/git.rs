@@ -270,6 +270,33 @@ fn a_repository_around_a_tree_is_like_that_of_a_clone() {
 }
 
 #[test]
+fn parts_of_a_history_that_are_wanted_at_once_are_whole() {
+    let remote = Remote::new(Guard::Nobody);
+    // A large file makes copying take longer than fetching what it comes with; a submodule is of the same remote.
+    remote.work(
+        "head -c 16000000 /dev/urandom > large; git add large; git commit -qm large; \
+         for n in $(seq 16); do git commit -q --allow-empty -m $n; done; \
+         printf '[submodule \"self\"]\\n\\tpath = self\\n\\turl = ../.git\\n' > .gitmodules; git add .gitmodules; \
+         git update-index --add --cacheinfo 160000,$(git rev-parse HEAD~8),self; git commit -qm self",
+    );
+    let session = Session::start(&remote.state);
+    // Those with one commit cut histories off in the middle of what the first one has.
+    let wanted = remote.work("git rev-list --max-count=6 HEAD");
+    let wanted = wanted.lines().enumerate().map(|(number, commit)| {
+        let depth = if number == 0 { 8 } else { 1 };
+        format!(
+            r#"t{number}: commit(id: "{commit}") {{ tree(depth: {depth}) {{ export(path: "trees/{number}") }} }}"#
+        )
+    });
+    session.query(&remote.on(&wanted.collect::<Vec<_>>().join(" ")));
+    for (number, expected) in ["8", "1", "1", "1", "1", "1"].iter().enumerate() {
+        let folder = remote.state.workdir().join(format!("trees/{number}"));
+        assert_eq!(work(&folder, "git rev-list --count HEAD"), *expected, "tree {number}");
+    }
+    assert!(remote.state.workdir().join("trees/0/self/g").exists());
+}
+
+#[test]
 fn a_commit_is_fetched_once_and_checked_out_once() {
     let remote = Remote::new(Guard::Nobody);
     let fetches =

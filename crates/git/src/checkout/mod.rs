@@ -151,7 +151,8 @@ impl Checkout<'_> {
         let mut words = vec!["pack-objects", "-q", "--delta-base-offset"];
         words.extend(more);
         words.push(&name);
-        let asked = git.ask(&words).on(self.repository).reading(input);
+        // Half of a pack in the repository on disk would be taken for that of a process that was killed.
+        let asked = git.ask(&words).on(&beside.at).knowing(self.repository).reading(input);
         asked.success("cannot pack a commit").await.map(drop)
     }
 
