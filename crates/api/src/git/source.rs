@@ -9,6 +9,7 @@ use protocol::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::Volume;
+use tokio::sync::OwnedMutexGuard;
 
 /// Where a repository is.
 #[derive(Clone)]
@@ -23,6 +24,8 @@ pub(crate) enum Source {
 pub(super) struct OnDisk {
     path: PathBuf,
     _hold: Hold,
+    /// Keeps others from cutting off what is to be read.
+    writer: Option<OwnedMutexGuard<()>>,
 }
 
 enum Hold {
@@ -33,6 +36,11 @@ enum Hold {
 impl OnDisk {
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Lets others write there again, if it was held from them.
+    pub(super) fn let_others_write(&mut self) {
+        self.writer = None;
     }
 }
 
@@ -61,7 +69,8 @@ impl Source {
         }
     }
 
-    /// A repository on disk that has these commits with so much of their history.
+    /// A repository on disk that has these commits with so much of their history. Where that is but a part nobody else writes to
+    /// it until [`OnDisk::let_others_write`].
     pub(super) async fn with_commits(
         &self,
         commits: &[&str],
@@ -75,7 +84,7 @@ impl Source {
                 for commit in commits {
                     open.require(commit, cx).await?;
                 }
-                Ok(OnDisk { path: open.path(), _hold: Hold::Local { _open: open } })
+                Ok(OnDisk { path: open.path(), _hold: Hold::Local { _open: open }, writer: None })
             }
         }
     }
@@ -94,13 +103,22 @@ async fn remote_commits(
     let volume = services.blocking(move || store.mirror(&key)).await?;
     let mirror = Mirror::at(volume.path());
     let git: &Git = services.git.git();
-    let held = |path| OnDisk { path, _hold: Hold::Mirror { _volume: volume.clone() } };
+    let held = |path, writer| {
+        let _hold = Hold::Mirror { _volume: volume.clone() };
+        OnDisk { path, _hold, writer }
+    };
+    // Who fetches less of a history cuts off there what others have fetched.
+    let alone = matches!(depth, Depth::Commits(2..));
+    let mut writer = if alone { Some(services.git.writer(&url).await) } else { None };
     if let Some(path) = mirror.find(git, commits, depth).await.map_err(told)? {
-        return Ok(held(path));
+        return Ok(held(path, writer));
     }
     let store = services.store.clone();
     services.blocking(move || store.make_room()).await?;
-    let _writer = services.git.writer(&url).await;
+    let fetching = match writer.take() {
+        Some(writer) => writer,
+        None => services.git.writer(&url).await,
+    };
     let span = cx.span().child(format!("fetch {url}"), protocol::SpanKind::Work);
     let shown = span.clone();
     // Git's progress is for people as it is.
@@ -116,5 +134,5 @@ async fn remote_commits(
         Ok(_) => span.done(),
         Err(error) => span.end(graph::SpanOutcome::Failed(error.message.clone())),
     }
-    Ok(held(fetched?))
+    Ok(held(fetched?, alone.then_some(fetching)))
 }

@@ -181,7 +181,7 @@ impl Asked {
         let mut wanted: Vec<&str> = tags.iter().map(|(_, commit)| *commit).collect();
         wanted.push(&self.commit);
         let depth = self.git.as_ref().map_or(Depth::Commits(1), |kept| kept.depth);
-        let disk = self.source.with_commits(&wanted, depth, &cx).await?;
+        let mut disk = self.source.with_commits(&wanted, depth, &cx).await?;
         let origin = self.source.origin(&cx).await?;
         let store = services.store.clone();
         let folder: Folder = services.blocking(move || store.new_folder()).await?;
@@ -207,6 +207,8 @@ impl Asked {
                 made.0.and(made.1).map_err(told)?;
             }
         }
+        // A submodule may be of the same remote.
+        disk.let_others_write();
         let around = Around {
             source: self.source.clone(),
             commit: self.commit.clone(),
