@@ -66,6 +66,9 @@ pub trait HostFiles: Send + Sync {
     /// Opens a port of the client's machine.
     fn listen(&self, request: ListenRequest) -> BoxFuture<'_, Result<HostPort, Error>>;
 
+    /// Closes such a port, and waits until it is closed.
+    fn close(&self, port: ListenRequest) -> BoxFuture<'_, Result<(), Error>>;
+
     /// Takes a connection to such a port.
     fn accept(&self, connection: u64) -> BoxFuture<'_, Result<Channel, Error>>;
 

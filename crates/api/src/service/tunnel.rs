@@ -128,53 +128,77 @@ impl Tunnel {
         let party = running.need_party()?;
         let lease = self.service.start(cx).await?;
         let address = lease.address().ok_or_else(|| Error::internal("a service is nowhere"))?;
-        let host = cx.get::<Host>()?;
-        let (mut ports, mut serving) = (vec![], JoinSet::new());
+        let host = cx.get::<Host>()?.clone();
+        let mut open = Open { ports: vec![], lease, host, serving: JoinSet::new() };
         for forward in &self.ports {
-            let request =
-                ListenRequest { port: forward.frontend.unwrap_or_default(), udp: forward.is_udp() };
-            let open = host.files().listen(request).await?;
-            let target = ExposedPort { number: forward.backend, ..forward.exposed(open.port) };
-            let word = format!("{HERE}:{} -> {}:{target}\n", open.port, self.service.hostname());
-            span.log(LogStream::Notice, word);
-            ports.push(forward.exposed(open.port));
             let way = Way {
                 party: party.clone(),
                 target: SocketAddrV4::new(address, forward.backend),
                 protocol: forward.protocol,
-                host: host.clone(),
-                process: lease.process().cloned(),
+                host: open.host.clone(),
+                process: open.lease.process().cloned(),
             };
-            serving.spawn(serve(open, way));
+            if let Err(error) = open.add(forward, way, span).await {
+                open.close().await;
+                return Err(error);
+            }
         }
-        Ok(Open { ports, lease, serving })
+        Ok(open)
     }
 
-    /// Listens until the service is to end.
+    /// Listens until the service is to end, and has closed its ports then.
     pub(super) async fn run(&self, life: &Life<'_>) -> Result<Error, Error> {
         let open = self.open(life.running, life.cx, life.span).await?;
         life.ready(Place { address: None, ports: open.ports.clone(), inside: None });
-        tokio::select! {
-            error = open.ended() => Ok(error),
-            () = life.instance.wished() => Ok(Error::user("it was stopped")),
-        }
+        let why = tokio::select! {
+            error = open.ended() => error,
+            () = life.instance.wished() => Error::user("it was stopped"),
+        };
+        open.close().await;
+        Ok(why)
     }
 }
 
-/// A tunnel that is open, for as long as this lives.
+/// A tunnel that is open, for as long as this lives. Its ports may be open a moment longer, unless they are
+/// closed.
 struct Open {
     ports: Vec<ExposedPort>,
     lease: Lease,
-    #[expect(dead_code, reason = "tasks end with their set")]
+    host: Arc<Host>,
+    /// Ends with this.
     serving: JoinSet<()>,
 }
 
 impl Open {
+    /// Opens a port and passes on who connects there.
+    async fn add(&mut self, forward: &Forwarded, way: Way, span: &Span) -> Result<(), Error> {
+        let request =
+            ListenRequest { port: forward.frontend.unwrap_or_default(), udp: forward.is_udp() };
+        let open = self.host.files().listen(request).await?;
+        let target = ExposedPort { number: forward.backend, ..forward.exposed(open.port) };
+        let word = format!("{HERE}:{} -> {}:{target}\n", open.port, self.lease.hostname());
+        span.log(LogStream::Notice, word);
+        self.ports.push(forward.exposed(open.port));
+        self.serving.spawn(serve(open, way));
+        Ok(())
+    }
+
     /// Waits until the service behind it has ended, and gives what that means.
     async fn ended(&self) -> Error {
         let mut error = self.lease.ended().await;
         error.message = format!("service {} exited: {}", self.lease.hostname(), error.message);
         error
+    }
+
+    /// Closes the ports. Those of a client that has gone are closed anyway.
+    async fn close(&self) {
+        for port in &self.ports {
+            let udp = port.protocol == NetworkProtocol::Udp;
+            let closing = self.host.files().close(ListenRequest { port: port.number, udp });
+            if let Err(error) = closing.await {
+                tracing::debug!(%error, port = port.number, "a port is not closed in order");
+            }
+        }
     }
 }
 

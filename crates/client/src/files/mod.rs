@@ -35,7 +35,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::attach::{
-    ACCEPT_PATH, CONNECTION_HEADER, CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest,
+    ACCEPT_PATH, CLOSE_PATH, CONNECTION_HEADER, CONNECTION_WINDOW, FIND_UP_PATH, FindUpRequest,
     GIT_CREDENTIAL_PATH, IMAGE_HEADER, IMAGE_LOAD_PATH, IMAGE_SAVE_PATH, LISTEN_PATH,
     LOCK_FIND_PATH, LOCK_RECORD_PATH, LOGIN_PATH, OPEN_PATH, READ_PATH, ReadRequest, SECRET_PATH,
     SOCKET_HEADER, SOCKET_PATH, TERMINAL_PATH, WRITE_PATH,
@@ -114,6 +114,7 @@ async fn answer(host: &Arc<HostPaths>, request: Request<Incoming>) -> Response<B
         IMAGE_LOAD_PATH => load_image(host, request).await,
         IMAGE_SAVE_PATH => save_image(host, request).await,
         LISTEN_PATH => listen(host, request).await,
+        CLOSE_PATH => close(host, request).await,
         ACCEPT_PATH => accept(host, request),
         TERMINAL_PATH => terminal::lend(&host.engine.terminals, request.into_body()).await,
         path => Err(Error::internal(format!("this client does not serve `{path}`"))),
@@ -209,6 +210,11 @@ async fn save_image(host: &HostPaths, request: Request<Incoming>) -> Result<Resp
 
 async fn listen(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
     host.ports.listen(head(request).await?).await
+}
+
+async fn close(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    host.ports.close(head(request).await?).await;
+    json(&())
 }
 
 fn accept(host: &HostPaths, request: Request<Incoming>) -> Result<Response<Body>, Error> {

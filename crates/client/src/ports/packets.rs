@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// Longest packet.
 const LONGEST: usize = 65_535;
@@ -26,7 +27,8 @@ pub(crate) fn over_packets(socket: UdpSocket) -> (Reading, Writing) {
     let socket = Arc::new(socket);
     let (arrived, packets) = mpsc::channel(WAITING);
     let receiving = socket.clone();
-    let stream = stream(socket, None, packets);
+    let (ours, stream) = stream();
+    tokio::spawn(pass(ours, socket, None, packets));
     tokio::spawn(async move {
         let mut buffer = vec![0; LONGEST];
         while !arrived.is_closed() {
@@ -46,8 +48,7 @@ pub(crate) fn over_packets(socket: UdpSocket) -> (Reading, Writing) {
 }
 
 /// Tells the engine of everybody who sends packets to a socket.
-pub(super) async fn receive(socket: UdpSocket, mut door: Door) {
-    let socket = Arc::new(socket);
+pub(super) async fn receive(socket: &Arc<UdpSocket>, door: &mut Door, passing: &mut JoinSet<()>) {
     let mut senders: HashMap<SocketAddr, mpsc::Sender<Vec<u8>>> = HashMap::new();
     let mut buffer = vec![0; LONGEST];
     loop {
@@ -60,11 +61,13 @@ pub(super) async fn receive(socket: UdpSocket, mut door: Door) {
             continue;
         };
         senders.retain(|_, sender| !sender.is_closed());
+        while passing.try_join_next().is_some() {}
         let arrived = match senders.entry(sender) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let (arrived, packets) = mpsc::channel(WAITING);
-                let (reading, writing) = stream(socket.clone(), Some(sender), packets);
+                let (ours, (reading, writing)) = stream();
+                passing.spawn(pass(ours, socket.clone(), Some(sender), packets));
                 if !door.tell(reading, writing).await {
                     return;
                 }
@@ -76,18 +79,14 @@ pub(super) async fn receive(socket: UdpSocket, mut door: Door) {
     }
 }
 
-/// A stream of packets from and to one sender, until it is silent for long or the stream ends.
-fn stream(
-    socket: Arc<UdpSocket>,
-    sender: Option<SocketAddr>,
-    packets: mpsc::Receiver<Vec<u8>>,
-) -> (Reading, Writing) {
+/// A stream, and the end of it that packets go in and come out at.
+fn stream() -> (DuplexStream, (Reading, Writing)) {
     let (ours, theirs) = tokio::io::duplex(ROOM);
-    tokio::spawn(pass(ours, socket, sender, packets));
     let (reading, writing) = tokio::io::split(theirs);
-    (Box::new(reading), Box::new(writing))
+    (ours, (Box::new(reading), Box::new(writing)))
 }
 
+/// Passes packets from and to one sender, until it is silent for long or the stream ends.
 async fn pass(
     mut ours: DuplexStream,
     socket: Arc<UdpSocket>,

@@ -60,6 +60,8 @@ pub const SOCKET_PATH: &str = "/sockets/connect";
 pub const SOCKET_HEADER: &str = "x-ci-tool-socket";
 /// `POST` a [`ListenRequest`]: the answer is [`ListenEvent`]s, for as long as it is read.
 pub const LISTEN_PATH: &str = "/ports/listen";
+/// `POST` the [`ListenRequest`] of an open port: the answer is empty once nobody listens there.
+pub const CLOSE_PATH: &str = "/ports/close";
 /// `POST` bytes for a connection after its number in a header: the answer is bytes from it.
 pub const ACCEPT_PATH: &str = "/ports/accept";
 /// Header that carries the number of a connection.

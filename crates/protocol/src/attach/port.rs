@@ -1,19 +1,20 @@
 //! Ports that a client listens on for the engine, and packets on a stream.
 //!
-//! One request is one port, for as long as its answer is read. The answer is [`ListenEvent`]s, each a line
-//! of JSON: first the port, then every connection by a number. A second request with that number is the
-//! connection, as with a socket: its body is what is written to it and the body of the answer what is read.
+//! One request is one port, until another one closes it or nobody reads its answer any more. The answer is
+//! [`ListenEvent`]s, each a line of JSON: first the port, then every connection by a number. A second request with
+//! that number is the connection, as with a socket: its body is what is written to it and the body of the answer
+//! what is read. Who only stops reading cannot know when the port is closed; who asks for it is answered then.
 //!
 //! What packets have instead of a connection is everything that comes from one sender. On a stream, each packet
 //! is its length in two bytes, little-endian, and then itself.
 
 use serde::{Deserialize, Serialize};
 
-/// A port that a client is to listen on.
+/// A port that a client is to listen on, or to close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListenRequest {
-    /// Its number; zero lets the client's machine choose.
+    /// Its number; zero lets the client's machine choose one to listen on.
     pub port: u16,
     /// Whether it is for packets.
     pub udp: bool,

@@ -1,9 +1,12 @@
-//! Secrets and sockets, asked for as an engine asks.
+//! Secrets, sockets and ports, asked for as an engine asks.
 
 use super::*;
-use protocol::attach::{SECRET_PATH, SOCKET_HEADER, SOCKET_PATH, SecretRequest, SocketAddress};
+use protocol::attach::{
+    ListenDecoder, ListenEvent, ListenRequest, SECRET_PATH, SOCKET_HEADER, SOCKET_PATH,
+    SecretRequest, SocketAddress,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UdpSocket, UnixListener};
 
 /// A request whose body comes piece by piece.
 fn streamed(address: &str) -> (mpsc::Sender<Bytes>, Request<Body>) {
@@ -88,6 +91,62 @@ async fn a_socket_that_is_not_there_is_named() {
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
         let error: Error = serde_json::from_slice(&body).unwrap();
         assert!(error.message.contains(&format!("socket {path}: ")), "{error}");
+    }
+}
+
+/// What happens on a port of the client's.
+struct Port {
+    body: Incoming,
+    decoder: ListenDecoder,
+}
+
+impl Port {
+    async fn next(&mut self) -> ListenEvent {
+        loop {
+            if let Some(event) = self.decoder.next_event().unwrap() {
+                return event;
+            }
+            self.decoder.push(&self.body.frame().await.unwrap().unwrap().into_data().unwrap());
+        }
+    }
+}
+
+fn about(path: &str, port: u16, udp: bool) -> Request<Body> {
+    let head = serde_json::to_vec(&ListenRequest { port, udp }).unwrap();
+    Request::post(path).body(full(head.into())).unwrap()
+}
+
+#[tokio::test]
+async fn a_port_is_closed_when_that_is_answered() {
+    let mut served = Served::new().await;
+    for udp in [false, true] {
+        let response = served.sender.send_request(about(LISTEN_PATH, 0, udp)).await.unwrap();
+        let mut port = Port { body: response.into_body(), decoder: ListenDecoder::default() };
+        let ListenEvent::Open(number) = port.next().await else { panic!("the port comes first") };
+        // Somebody is there, and was taken: that keeps no port open.
+        let (mut tcp, sender) = (None, UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        match udp {
+            true => drop(sender.send_to(b"hello", ("127.0.0.1", number)).await.unwrap()),
+            false => tcp = Some(TcpStream::connect(("127.0.0.1", number)).await.unwrap()),
+        }
+        let ListenEvent::Connection(connection) = port.next().await else { panic!("somebody") };
+        let (_open, mut request) = streamed("");
+        *request.uri_mut() = ACCEPT_PATH.parse().unwrap();
+        request.headers_mut().insert(CONNECTION_HEADER, connection.into());
+        let taken = served.sender.send_request(request).await.unwrap();
+        assert_eq!(taken.status(), StatusCode::OK);
+        let closed = served.post(about(CLOSE_PATH, number, udp)).await;
+        assert_eq!(closed, (StatusCode::OK, "null".into()));
+        // Whoever wants it can have it.
+        match udp {
+            true => drop(UdpSocket::bind(("127.0.0.1", number)).await.unwrap()),
+            false => assert!(TcpStream::connect(("127.0.0.1", number)).await.is_err()),
+        }
+        let rest = port.body.collect().await.unwrap().to_bytes();
+        assert!(rest.is_empty(), "nothing happens there any more");
+        // What is not open is left alone.
+        assert_eq!(served.post(about(CLOSE_PATH, number, udp)).await.0, StatusCode::OK);
+        drop(tcp);
     }
 }
 

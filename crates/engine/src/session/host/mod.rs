@@ -21,7 +21,7 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use protocol::Error;
 use protocol::attach::{
-    CONNECTION_WINDOW, FIND_UP_PATH, FindUpReply, FindUpRequest, GIT_CREDENTIAL_PATH,
+    CLOSE_PATH, CONNECTION_WINDOW, FIND_UP_PATH, FindUpReply, FindUpRequest, GIT_CREDENTIAL_PATH,
     GitCredential, GitCredentialReply, GitCredentialRequest, LOCK_FIND_PATH, LOCK_RECORD_PATH,
     LOGIN_PATH, ListenRequest, LockRecord, LockReply, LockRequest, Login, LoginReply, LoginRequest,
     OpenFor, ReadRequest, SECRET_PATH, SecretRequest, SocketAddress, WriteRequest,
@@ -170,6 +170,10 @@ impl HostFiles for AttachedHost {
 
     fn listen(&self, request: ListenRequest) -> BoxFuture<'_, Result<HostPort, Error>> {
         Box::pin(self.open_port(request))
+    }
+
+    fn close(&self, port: ListenRequest) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move { json(self.ask(post(CLOSE_PATH, &port)).await?).await })
     }
 
     fn accept(&self, connection: u64) -> BoxFuture<'_, Result<Channel, Error>> {

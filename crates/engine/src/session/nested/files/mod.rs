@@ -273,6 +273,11 @@ impl HostFiles for Files {
         refused(format!("no port {} of the caller's can be opened", request.port), hint)
     }
 
+    fn close(&self, port: ListenRequest) -> BoxFuture<'_, Result<(), Error>> {
+        let hint = "open the tunnel where the command is started";
+        refused(format!("no port {} of the caller's can be closed", port.port), hint)
+    }
+
     fn accept(&self, _: u64) -> BoxFuture<'_, Result<Channel, Error>> {
         refused(
             "no connection can be taken".to_owned(),
