@@ -44,6 +44,7 @@ mod error;
 mod fit;
 mod folder;
 mod format;
+mod idle_thread;
 mod intake;
 mod marks;
 mod merge;

@@ -5,6 +5,8 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::thread::JoinHandleExt as _;
+use std::thread::JoinHandle;
 
 /// `struct mount_attr` of the kernel, first version.
 #[repr(C)]
@@ -36,12 +38,41 @@ pub(crate) fn set_mount_read_only(mount: BorrowedFd<'_>) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets this thread run only where no other wants to. What fails leaves it as it was, which is slower
-/// for others but not wrong.
-pub(crate) fn become_idle_thread() {
+/// When a thread runs that could.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// As others do.
+    Usual,
+    /// Only where no other wants to.
+    Idle,
+}
+
+/// Sets the pace of a thread. Only who may set any can go back to the usual one.
+pub(crate) fn set_pace<T>(thread: &JoinHandle<T>, pace: Pace) -> io::Result<()> {
+    let policy = match pace {
+        Pace::Usual => libc::SCHED_OTHER,
+        Pace::Idle => libc::SCHED_IDLE,
+    };
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the structure lives until the call returns; zero is the calling thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    // SAFETY: the thread was neither joined nor detached, since its handle is there; the structure lives
+    // until the call returns.
+    match unsafe {
+        libc::pthread_setschedparam(thread.as_pthread_t(), policy, &raw const parameters)
+    } {
+        0 => Ok(()),
+        number => Err(io::Error::from_raw_os_error(number)),
+    }
+}
+
+/// The pace of the calling thread, if it is one of ours.
+#[cfg(test)]
+pub(crate) fn pace() -> Option<Pace> {
+    // SAFETY: the call takes a number only; zero is the calling thread.
+    match unsafe { libc::sched_getscheduler(0) } {
+        libc::SCHED_OTHER => Some(Pace::Usual),
+        libc::SCHED_IDLE => Some(Pace::Idle),
+        _ => None,
+    }
 }
 
 /// Gives pages that hold nothing any more back to the kernel. The allocator keeps them otherwise, however

@@ -10,6 +10,7 @@
 //! directories behind at the very moment at which somebody waits for its result.
 
 use crate::Error;
+use crate::idle_thread::IdleThread;
 use crate::snapshot::LayerId;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, chmodat, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -18,7 +19,6 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Some file systems make every removal wait for a timer, and several threads hide that.
@@ -35,7 +35,7 @@ const FEW_LEVELS: usize = 4;
 pub(crate) struct Trash {
     path: PathBuf,
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<IdleThread>,
 }
 
 struct Shared {
@@ -82,8 +82,7 @@ impl Trash {
         for _ in 0..THREADS {
             let shared = Arc::clone(&trash.shared);
             let thread = std::thread::Builder::new().name("trash".to_owned()).stack_size(STACK);
-            let thread = thread
-                .spawn(move || shared.work())
+            let thread = IdleThread::spawn(thread, move || shared.work())
                 .map_err(Error::io("start the threads for", &trash.path))?;
             trash.threads.push(thread);
         }
@@ -157,7 +156,6 @@ impl Shared {
     }
 
     fn work(&self) {
-        crate::sys::become_idle_thread();
         while let Some(name) = self.next() {
             self.remove_one(&name);
         }

@@ -7,8 +7,8 @@ use super::blobs::DueBlobs;
 use super::inspector::Inspector;
 use super::{orphans, scrub};
 use crate::Error;
+use crate::idle_thread::IdleThread;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Bytes a second that are read at most.
@@ -21,7 +21,7 @@ const REST: Duration = Duration::from_secs(600);
 /// The thread, which ends with this.
 pub(crate) struct Keeper {
     stop: Arc<Stop>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<IdleThread>,
 }
 
 #[derive(Default)]
@@ -48,9 +48,8 @@ impl Keeper {
         let stop = Arc::new(Stop::default());
         let told = Arc::clone(&stop);
         let path = inspector.state.path().to_owned();
-        let thread = std::thread::Builder::new()
-            .name("keeper".to_owned())
-            .spawn(move || keep(&inspector, &told))
+        let thread = std::thread::Builder::new().name("keeper".to_owned());
+        let thread = IdleThread::spawn(thread, move || keep(&inspector, &told))
             .map_err(Error::io("start a thread for", path))?;
         Ok(Self { stop, thread: Some(thread) })
     }
@@ -67,7 +66,6 @@ impl Drop for Keeper {
 }
 
 fn keep(inspector: &Inspector, stop: &Stop) {
-    crate::sys::become_idle_thread();
     orphans::collect(inspector, &|| stop.is_set());
     let mut pace = |bytes: usize| {
         let time = Duration::from_nanos(bytes as u64 * 1_000_000_000 / RATE);

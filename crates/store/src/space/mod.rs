@@ -26,6 +26,7 @@ pub(crate) use unmeasured::{Thing, Unmeasured};
 pub use watch::RunWatch;
 
 use crate::database::Database;
+use crate::idle_thread::IdleThread;
 use crate::snapshot::LayerId;
 use crate::state::{self, StateDir};
 use crate::stub::Plans;
@@ -56,6 +57,8 @@ const SHARE_OF_TIME: u32 = 20;
 pub(crate) struct Space {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// Measures, which nobody waits for.
+    measuring: Option<IdleThread>,
 }
 
 /// What those threads and who asks have in common.
@@ -122,14 +125,21 @@ impl Space {
             changed: Condvar::new(),
         });
         state.room().govern(Arc::downgrade(&shared));
-        let mut space = Self { shared, threads: vec![] };
-        space.spawn("measure", Shared::measure_always)?;
+        let mut space = Self { shared, threads: vec![], measuring: None };
+        space.measuring = Some(space.measure()?);
         if limits.collect {
             space.shared.collect_soon();
             space.spawn("collect", Shared::collect_always)?;
         }
         space.spawn("watch", Shared::watch_always)?;
         Ok(space)
+    }
+
+    fn measure(&self) -> Result<IdleThread, Error> {
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new().name("measure".to_owned());
+        IdleThread::spawn(thread, move || shared.measure_always())
+            .map_err(Error::io("start the threads for", self.shared.state.path()))
     }
 
     fn spawn(&mut self, name: &str, work: fn(&Shared)) -> Result<(), Error> {
@@ -152,8 +162,10 @@ impl Drop for Space {
         self.shared.changed.notify_all();
         self.shared.state.unmeasured().close();
         self.shared.watched.stop();
-        for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
+        let measured = self.measuring.take().map_or(Ok(()), IdleThread::join);
+        let ended = self.threads.drain(..).map(JoinHandle::join);
+        for ended in ended.chain([measured]) {
+            if ended.is_err() {
                 tracing::warn!("a thread of the store panicked");
             }
         }
@@ -227,7 +239,6 @@ impl Shared {
 
     /// The body of the thread that measures.
     fn measure_always(&self) {
-        crate::sys::become_idle_thread();
         self.load();
         loop {
             while !self.orders().stop && self.measure_one() {}
