@@ -184,9 +184,7 @@ mod tests {
         let none = find(folder.path().as_os_str()).await.unwrap_err();
         assert!(none.message.contains("no container program that keeps images"), "{none}");
         let program = folder.path().join("docker");
-        std::fs::write(&program, "#!/bin/sh\necho no daemon >&2\nexit 1\n").unwrap();
-        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&program, all).unwrap();
+        testkit::write_program(&program, "#!/bin/sh\necho no daemon >&2\nexit 1\n");
         let silent = find(folder.path().as_os_str()).await.unwrap_err();
         assert!(silent.message.contains("no daemon"), "{silent}");
     }

@@ -17,6 +17,7 @@ mod http;
 pub mod leftovers;
 mod machine;
 pub mod process;
+mod program;
 mod pty;
 mod random;
 pub mod registry;
@@ -35,6 +36,7 @@ pub use http::{
     Endpoint, Reply, Request, chunked_head, read_answer, send_on, whole, write_request,
 };
 pub use machine::Machine;
+pub use program::write_program;
 pub use pty::{Ended, Terminal};
 pub use random::Random;
 pub use rootfs::busybox;

@@ -3,9 +3,9 @@
 //! The files of the machine that list users are changed for the time of the test, one test at a time.
 
 use crate::process::Process;
+use crate::program::copy_program;
 use crate::surroundings::{binary, root};
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -102,8 +102,7 @@ pub(crate) fn binary_for_all() -> PathBuf {
     if !path.exists() {
         let half = root().join("ci-tool.half");
         fs::create_dir_all(root().join("bin")).expect("a folder can be made");
-        fs::copy(binary(), &half).expect("the program can be copied");
-        fs::set_permissions(&half, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        copy_program(&binary(), &half);
         fs::rename(&half, &path).expect("a file can be renamed");
     }
     path

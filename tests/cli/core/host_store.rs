@@ -14,9 +14,7 @@ fn programs(state: &State) -> String {
         "#!/bin/sh\nexec /usr/bin/podman --root {store}/images --runroot {store}/run --storage-driver=vfs \"$@\"\n"
     );
     let program = folder.join("podman");
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
+    testkit::write_program(&program, script);
     format!("{}:/usr/bin:/bin", folder.display())
 }
 

@@ -2,7 +2,6 @@
 
 use super::image::publish;
 use serde_json::json;
-use std::os::unix::fs::PermissionsExt as _;
 use testkit::registry::{PASSWORD, Registry, USER};
 use testkit::{Session, State};
 
@@ -88,8 +87,7 @@ fn the_client_and_the_engine_have_logins_too() {
     std::fs::create_dir_all(&bin).unwrap();
     let helper = bin.join("docker-credential-kept");
     let said = json!({ "ServerURL": registry.address(), "Username": USER, "Secret": PASSWORD });
-    std::fs::write(&helper, format!("#!/bin/sh\ncat > /dev/null\necho '{said}'\n")).unwrap();
-    std::fs::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).unwrap();
+    testkit::write_program(&helper, format!("#!/bin/sh\ncat > /dev/null\necho '{said}'\n"));
     let named = json!({ "credHelpers": { registry.address(): "kept" } }).to_string();
     std::fs::write(&config, named).unwrap();
     let path = format!("{}:/usr/bin:/bin", bin.display());

@@ -19,8 +19,8 @@ fn as_version(state: &State, version: &str) -> PathBuf {
         at += found;
         program[at..at + to.len()].copy_from_slice(to);
     }
-    let path = state.file(&format!("ci-tool-{version}"), program);
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = state.workdir().join(format!("ci-tool-{version}"));
+    testkit::write_program(&path, program);
     let said = state.program(&path).args(["version"]).run();
     assert!(said.ok().contains(version), "{said:#?}");
     path
