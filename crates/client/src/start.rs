@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// How long a started engine may take to listen. A predecessor may still be ending within its grace.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// How often an engine is started that ends in order before it has answered: it was idle for too long on a busy
+/// machine, or somebody told it to end.
+const STARTS: u32 = 5;
 /// How often the socket of a starting engine is tried: cold start is a figure users feel.
 const POLL: Duration = Duration::from_millis(1);
 /// How the C library of the engine handles memory. Left to itself it keeps what large requests have
@@ -74,6 +77,13 @@ pub(crate) async fn attempt_or_start<T, F: Future<Output = Result<T, Error>>>(
     match attempt().await {
         Err(Error::Absent { .. } | Error::Gone(_)) => {}
         settled => return settled,
+    }
+    for _ in 1..STARTS {
+        let mut starting = Starting::spawn(environment, files)?;
+        match starting.reach(&attempt).await {
+            Err(Error::Died { .. }) if starting.ended_in_order() => {}
+            settled => return settled,
+        }
     }
     Starting::spawn(environment, files)?.reach(attempt).await
 }
@@ -130,7 +140,7 @@ impl Starting {
 
     /// Makes attempts until the engine answers or has ended.
     async fn reach<T, F: Future<Output = Result<T, Error>>>(
-        mut self,
+        &mut self,
         attempt: impl Fn() -> F,
     ) -> Result<T, Error> {
         loop {
@@ -143,7 +153,7 @@ impl Starting {
             }
             if let Some(status) = ended {
                 if status.code() == Some(NEWER_STATE_EXIT) {
-                    return Err(Error::NewerState(self.state_dir));
+                    return Err(Error::NewerState(self.state_dir.clone()));
                 }
                 let log = self.log();
                 if status.code() == Some(UNFIT_EXIT)
@@ -153,20 +163,26 @@ impl Starting {
                 }
                 // An engine that finds no space finds none to write its reason to either.
                 if log.is_empty() && is_full(&self.state_dir) {
-                    return Err(Error::DiskFull(self.state_dir));
+                    return Err(Error::DiskFull(self.state_dir.clone()));
                 }
                 return Err(Error::Died {
                     status: status.to_string(),
                     log,
-                    log_file: self.log_file,
+                    log_file: self.log_file.clone(),
                 });
             }
             if self.began.elapsed() > START_LIMIT {
                 let (seconds, log) = (START_LIMIT.as_secs(), self.log());
-                return Err(Error::Slow { seconds, log, log_file: self.log_file });
+                let log_file = self.log_file.clone();
+                return Err(Error::Slow { seconds, log, log_file });
             }
             tokio::time::sleep(POLL).await;
         }
+    }
+
+    /// Whether it has ended and nothing was wrong.
+    fn ended_in_order(&mut self) -> bool {
+        self.child.try_wait().ok().flatten().is_some_and(|status| status.success())
     }
 
     /// The last lines that were logged since the start.

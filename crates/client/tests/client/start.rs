@@ -2,8 +2,7 @@
 
 use crate::fake::{FakeEngine, surroundings};
 use client::{ClientEnvironment, Error, SessionOptions, connect};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -11,8 +10,7 @@ use tempfile::TempDir;
 /// Surroundings whose program is this script; `$4` in it is the state folder.
 fn script(dir: &TempDir, text: &str) -> ClientEnvironment {
     let program = dir.path().join("program");
-    fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    testkit::write_program(&program, format!("#!/bin/sh\n{text}\n"));
     ClientEnvironment { program, ..surroundings(dir.path()) }
 }
 
@@ -83,6 +81,18 @@ async fn an_engine_that_dies_shows_its_last_words() {
     let error = protocol::Error::from(error);
     assert!(error.message.contains("\n  line 29") && !error.message.contains("old"), "{error}");
     assert!(error.hints[0].contains("engine.log"));
+}
+
+#[tokio::test]
+async fn an_engine_that_ends_in_order_before_it_answers_is_started_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "echo start >> \"$4/starts\"; test $(wc -l < \"$4/starts\") -lt 3 || exit 3";
+    let error = connect(&script(&dir, text), SessionOptions::default()).await.unwrap_err();
+    assert!(matches!(&error, Error::Died { status, .. } if status == "exit status: 3"), "{error}");
+    assert_eq!(fs::read_to_string(dir.path().join("starts")).unwrap().lines().count(), 3);
+    // Not for ever.
+    let error = connect(&script(&dir, "exit 0"), SessionOptions::default()).await.unwrap_err();
+    assert!(matches!(&error, Error::Died { status, .. } if status == "exit status: 0"), "{error}");
 }
 
 #[tokio::test]
