@@ -244,7 +244,7 @@ async fn a_stalled_server_is_given_up() {
     })
     .await;
     let settings = Settings {
-        stall_timeout: Duration::from_millis(100),
+        stall_timeout: Duration::from_secs(1),
         pause: Duration::from_millis(1),
         ..Settings::default()
     };

@@ -1,6 +1,8 @@
 //! Mirrors: asked first, passed over when they fail, never pushed to.
 
-use crate::world::{client, content, descriptor, pull, push, push_image, reference, settings};
+use crate::world::{
+    client, content, descriptor, impatient, pull, push, push_image, reference, settings,
+};
 use registry::{Host, Reference, Registries, Settings};
 use testkit::registry::{Fault, FaultyProxy, Registry};
 
@@ -17,6 +19,11 @@ struct World {
 
 impl World {
     async fn new() -> Self {
+        Self::with(settings()).await
+    }
+
+    /// One whose client has these settings.
+    async fn with(settings: Settings) -> Self {
         let (registry, mirror) = (Registry::start(), Registry::start());
         let before_registry = FaultyProxy::before(&registry.address());
         let before_mirror = FaultyProxy::before(&mirror.address());
@@ -25,7 +32,7 @@ impl World {
         push_image(&client(), &reference(&mirror.address(), "kept/app:1"), &layer).await;
         let mirrors = vec![format!("{}/kept", before_mirror.address())];
         let hosts = [(before_registry.address(), Host { mirrors, ..Host::default() })].into();
-        let client = Registries::new(Settings { hosts, ..settings() });
+        let client = Registries::new(Settings { hosts, ..settings });
         let name = reference(&before_registry.address(), "app:1");
         let (_registry, _mirror) = (registry, mirror);
         Self { _registry, _mirror, before_registry, before_mirror, client, name, layer }
@@ -61,7 +68,8 @@ async fn a_mirror_that_lacks_something_is_asked_again_for_the_next() {
 async fn a_mirror_in_trouble_is_passed_over_and_left_alone() {
     for fault in [Fault::Hang, Fault::Status(500, ""), Fault::Status(429, "retry-after: 3600\r\n")]
     {
-        let world = World::new().await;
+        let settings = if matches!(fault, Fault::Hang) { impatient() } else { settings() };
+        let world = World::with(settings).await;
         world.before_mirror.fault("GET", "/", fault, 1000);
         world.pull_all().await;
         let asked = world.before_mirror.requests().len();

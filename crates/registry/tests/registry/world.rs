@@ -6,17 +6,14 @@ use registry::{
 };
 use std::sync::Arc;
 use std::time::Duration;
-use testkit::registry::{PASSWORD, USER};
+use testkit::registry::{Fault, PASSWORD, USER};
 
 /// The type of a plain manifest.
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// Settings that do not wait long: a hang is found within a moment.
+/// Settings that try again at once. A machine may be slow: what is not to hang is waited for.
 pub(crate) fn settings() -> Settings {
     Settings {
-        connect_timeout: Duration::from_secs(5),
-        stall_timeout: Duration::from_millis(400),
-        finish_timeout: Duration::from_secs(2),
         attempts: 4,
         pause: Duration::from_millis(2),
         longest_pause: Duration::from_secs(2),
@@ -24,8 +21,25 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
+/// Settings that do not wait long: a hang is found within a moment.
+pub(crate) fn impatient() -> Settings {
+    Settings {
+        stall_timeout: Duration::from_secs(1),
+        finish_timeout: Duration::from_secs(2),
+        ..settings()
+    }
+}
+
 pub(crate) fn client() -> Registries {
     Registries::new(settings())
+}
+
+/// A client that is about to meet this fault.
+pub(crate) fn client_meeting(fault: &Fault) -> Registries {
+    match fault {
+        Fault::Hang | Fault::HangAfter(_) => Registries::new(impatient()),
+        _ => client(),
+    }
 }
 
 /// A client that is logged in to a registry.
