@@ -11,6 +11,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use protocol::session::{ClientSettings, Greeting, Hello, Purpose, QUERY_PATH};
 use protocol::{Error, VERSION, WIRE_VERSION};
 use serde_json::Value;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -167,17 +168,28 @@ impl World {
 
     /// Dials and greets with a line.
     pub(crate) async fn greet(&self, line: &str) -> (BufReader<UnixStream>, Greeting) {
-        let mut stream = BufReader::new(UnixStream::connect(self.socket()).await.unwrap());
-        stream.write_all(line.as_bytes()).await.unwrap();
-        stream.write_all(b"\n").await.unwrap();
-        let mut answer = String::new();
-        stream.read_line(&mut answer).await.unwrap();
+        let (stream, answer) = self.try_greet(line).await.unwrap();
         (stream, serde_json::from_str(&answer).unwrap())
     }
 
+    async fn try_greet(&self, line: &str) -> io::Result<(BufReader<UnixStream>, String)> {
+        let mut stream = BufReader::new(UnixStream::connect(self.socket()).await?);
+        stream.write_all(line.as_bytes()).await?;
+        stream.write_all(b"\n").await?;
+        let mut answer = String::new();
+        stream.read_line(&mut answer).await?;
+        Ok((stream, answer))
+    }
+
     pub(crate) async fn session(&self) -> Client {
+        self.session_in_time().await.expect("the engine is there")
+    }
+
+    /// A session, unless the engine has ended before.
+    pub(crate) async fn session_in_time(&self) -> Option<Client> {
         let line = hello(Purpose::Query(ClientSettings::default()));
-        let (stream, Greeting::Welcome(welcome)) = self.greet(&line).await else {
+        let (stream, answer) = self.try_greet(&line).await.ok().filter(|it| !it.1.is_empty())?;
+        let Greeting::Welcome(welcome) = serde_json::from_str(&answer).unwrap() else {
             panic!("the session was refused")
         };
         let socket = stream.get_ref().as_fd().try_clone_to_owned().unwrap();
@@ -186,7 +198,7 @@ impl World {
         let driver = tokio::spawn(async move {
             let _ = driver.await;
         });
-        Client { name: welcome.session, sender, driver, socket }
+        Some(Client { name: welcome.session, sender, driver, socket })
     }
 
     /// What a field says next.
