@@ -18,6 +18,14 @@ pub(crate) struct Link {
 struct LinkState {
     dead: AtomicBool,
     connections: AtomicUsize,
+    turns: AtomicUsize,
+}
+
+/// Which side bytes come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Client,
+    Engine,
 }
 
 impl Link {
@@ -32,8 +40,10 @@ impl Link {
             for client in listener.incoming().flatten() {
                 let Ok(engine) = TcpStream::connect(("127.0.0.1", port)) else { continue };
                 shared.connections.fetch_add(1, Ordering::Relaxed);
-                pass(&client, &engine, delay, &shared);
-                pass(&engine, &client, delay, &shared);
+                // Whether the client has heard something since it spoke last.
+                let heard = Arc::new(AtomicBool::new(false));
+                pass((&client, &engine), delay, &shared, (From::Client, &heard));
+                pass((&engine, &client), delay, &shared, (From::Engine, &heard));
             }
         });
         Self { port: own, state }
@@ -44,6 +54,12 @@ impl Link {
         self.state.dead.store(true, Ordering::Relaxed);
     }
 
+    /// How often the client has spoken after it had heard something: what waits for an answer is one of
+    /// these at least, however fast the machine is.
+    pub(crate) fn turns(&self) -> usize {
+        self.state.turns.load(Ordering::Relaxed)
+    }
+
     /// Connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
@@ -51,19 +67,28 @@ impl Link {
 }
 
 /// Passes bytes on in one direction, however many are on their way.
-fn pass(from: &TcpStream, to: &TcpStream, delay: Duration, state: &Arc<LinkState>) {
+fn pass(
+    (from, to): (&TcpStream, &TcpStream),
+    delay: Duration,
+    state: &Arc<LinkState>,
+    (side, heard): (From, &Arc<AtomicBool>),
+) {
     let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
     to.set_nodelay(true).unwrap();
     let (sender, receiver) = mpsc::channel::<(Instant, Vec<u8>)>();
+    let (spoken, news) = (state.clone(), heard.clone());
     std::thread::spawn(move || {
         let mut bytes = vec![0; 64 << 10];
         while let Ok(count @ 1..) = from.read(&mut bytes) {
+            if side == From::Client && news.swap(false, Ordering::Relaxed) {
+                spoken.turns.fetch_add(1, Ordering::Relaxed);
+            }
             if sender.send((Instant::now() + delay, bytes[..count].to_vec())).is_err() {
                 return;
             }
         }
     });
-    let state = state.clone();
+    let (state, heard) = (state.clone(), heard.clone());
     std::thread::spawn(move || {
         for (due, bytes) in receiver {
             // This is the link: the time it takes is what it is for.
@@ -71,6 +96,8 @@ fn pass(from: &TcpStream, to: &TcpStream, delay: Duration, state: &Arc<LinkState
             if state.dead.load(Ordering::Relaxed) {
                 continue;
             }
+            // Before it can answer.
+            heard.fetch_or(side == From::Engine, Ordering::Relaxed);
             if to.write_all(&bytes).is_err() {
                 return;
             }
