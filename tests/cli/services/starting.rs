@@ -118,18 +118,22 @@ fn a_stop_that_waits_is_released_by_one_that_kills() {
 fn a_health_check_decides_when_a_service_is_ready() {
     let state = State::new();
     let session = Session::start(&state);
-    let line = "touch /begun; sleep 0.2; touch /ready; exec sleep 1000";
-    let chain = |check: &str| {
+    // It is ready once it was found not to be.
+    let line = "until test -e /asked; do usleep 5000; done; touch /ready; exec sleep 1000";
+    let chain = |check: &str, retries: u32| {
         format!(
-            r#"withDockerHealthcheck(args: ["{check}"], shell: true, interval: "100ms", retries: 20, timeout: "60s") {{
+            r#"withDockerHealthcheck(args: ["{check}"], shell: true, interval: "100ms", retries: {retries}, timeout: "60s") {{
                 withEnvVariable(name: "FRESH", value: "{}") {{
                 asService(args: ["sh", "-c", "{line}"]) {{ id }} }} }}"#,
             fresh()
         )
     };
-    let id = service(&session, &chain("test -e /begun && test -e /ready && test $FRESH"));
+    let id = service(
+        &session,
+        &chain("test -e /ready && test $FRESH || { touch /asked; false; }", 1000),
+    );
     assert!(ask(&session, &id, "start").is_string());
-    let never = service(&session, &chain("echo not yet; exit 7"));
+    let never = service(&session, &chain("echo not yet; exit 7", 20));
     let said = session.error(&on_service(&never, "start"));
     assert!(said.contains("health check errored: exit code: 7: not yet"), "{said}");
     let check = session.query(&session.on_container(
