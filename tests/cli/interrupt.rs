@@ -1,7 +1,6 @@
 //! Ctrl-C anywhere stops cleanly.
 
 use rustix::process::Signal;
-use std::time::Duration;
 use testkit::process::{Process, named, wait_until, with_argument};
 use testkit::registry::{Fault, FaultyProxy, Registry};
 use testkit::{Random, Running, Session, State, busybox};
@@ -22,15 +21,15 @@ fn sleeper(state: &State, script: &str) -> (Running, Vec<Process>) {
 
 #[test]
 fn an_interrupt_ends_the_command_in_the_container() {
-    let state = State::new();
+    // Whoever waits for the grace to pass waits for ever.
+    let state = State::with_config("grace = \"1h\"");
     let (running, processes) = sleeper(&state, "sleep NUMBER");
     state.look();
     running.signal_group(Signal::INT);
     let output = running.wait();
     output.fails(2);
-    assert!(output.elapsed < Duration::from_secs(30), "{output:#?}");
     for process in processes {
-        assert!(process.wait_gone(Duration::from_secs(5)), "{}", process.arguments());
+        assert!(process.wait_gone(), "{}", process.arguments());
     }
     assert_eq!(output.stdout, "");
 }
@@ -44,7 +43,7 @@ fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
     let output = running.wait();
     output.fails(2);
     for process in processes {
-        assert!(process.wait_gone(Duration::from_secs(10)), "{}", process.arguments());
+        assert!(process.wait_gone(), "{}", process.arguments());
     }
     state.cli(["core", "version"]).run().ok();
 }
@@ -57,7 +56,7 @@ fn sigterm_stops_as_well() {
     let output = running.wait();
     assert!(!output.status.success(), "{output:#?}");
     for process in processes {
-        assert!(process.wait_gone(Duration::from_secs(15)), "{}", process.arguments());
+        assert!(process.wait_gone(), "{}", process.arguments());
     }
 }
 
@@ -68,7 +67,7 @@ fn a_client_that_is_killed_takes_its_work_with_it() {
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code(), 137);
     for process in processes {
-        assert!(process.wait_gone(Duration::from_secs(15)), "{}", process.arguments());
+        assert!(process.wait_gone(), "{}", process.arguments());
     }
 }
 
@@ -106,7 +105,7 @@ fn work_that_another_session_waits_for_goes_on() {
         other.leaf(&release);
         assert_eq!(answer.join().unwrap(), format!("{number}\n"));
     });
-    assert!(running.wait_gone(Duration::from_secs(10)));
+    assert!(running.wait_gone());
 }
 
 /// A program that hangs is interrupted; whatever it waits for, it ends at once.

@@ -3,7 +3,6 @@
 use crate::remote::Remote;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::time::Duration;
 use testkit::process::{named, wait_until};
 use testkit::{Random, Session, State, User, busybox, client_program};
 
@@ -196,7 +195,7 @@ fn an_interrupt_ends_what_was_started_inside() {
     running.signal_group(Signal::INT);
     running.wait().fails(2);
     for process in processes {
-        assert!(process.wait_gone(Duration::from_secs(15)), "{}", process.arguments());
+        assert!(process.wait_gone(), "{}", process.arguments());
     }
 }
 

@@ -2,7 +2,6 @@
 
 use rustix::process::Signal;
 use std::fs::File;
-use std::time::Duration;
 use testkit::process::{Process, named, signal, wait_until};
 use testkit::{Random, State, Terminal, busybox, rounds};
 
@@ -31,7 +30,7 @@ fn sleeper(state: &State, flags: &[&str], script: &str) -> (Terminal, Vec<Proces
 
 fn are_gone(processes: Vec<Process>) {
     for process in processes {
-        assert!(process.wait_gone(Duration::from_secs(10)), "{}", process.arguments());
+        assert!(process.wait_gone(), "{}", process.arguments());
     }
 }
 
@@ -202,10 +201,7 @@ fn ctrl_z_gives_the_terminal_back_until_the_program_goes_on() {
     let state = State::new();
     let (mut terminal, processes) = sleeper(&state, &[], "sleep NUMBER");
     let pid = terminal.pid();
-    let is_stopped = || {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
-    };
+    let is_stopped = || Process::of(pid).is_some_and(|process| process.is_stopped());
     terminal.send("\x1a");
     assert!(wait_until(state.remaining(), is_stopped), "{}", terminal.screen());
     terminal.wait_until("an empty screen", |screen| {

@@ -1,7 +1,6 @@
 //! `ci-tool run`: a command with a session in its environment.
 
 use rustix::process::Signal;
-use std::time::Duration;
 use testkit::process::{wait_until, with_argument};
 use testkit::{Endpoint, Random, State};
 
@@ -82,9 +81,8 @@ fn a_child_that_does_not_end_is_killed_after_the_time() {
     run.signal(Signal::INT);
     let output = run.wait();
     output.fails(2);
-    assert!(output.elapsed < Duration::from_secs(15), "{output:#?}");
     let gone = || with_argument(&marker).is_empty();
-    assert!(wait_until(Duration::from_secs(2), gone), "the child was killed");
+    assert!(wait_until(state.remaining(), gone), "the child was killed");
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use crate::nested;
 use crate::terminal::{self, chain, types};
 use rustix::process::Signal;
-use std::time::Duration;
 use testkit::process::{named, wait_until};
 use testkit::{Random, Session, State};
 
@@ -82,7 +81,7 @@ fn what_crun_runs_is_cancelled_and_leaves_nothing() {
         }
         assert!(!running.wait().status.success());
         for process in processes {
-            assert!(process.wait_gone(Duration::from_secs(15)), "{}", process.arguments());
+            assert!(process.wait_gone(), "{}", process.arguments());
         }
     }
 }
@@ -143,14 +142,14 @@ fn sessions_inside_and_health_checks_work() {
         let files = r#"{ host { directory(path: "/etc") { entries } } }"#;
         let seen = nested::answer(&session, files).to_string();
         assert!(seen.contains("hosts"), "{program}: {seen}");
-        let service = |check: &str, line: &str| {
+        let service = |check: &str, line: &str, retries: u32| {
             session.on_container(&format!(
-                r#"withDockerHealthcheck(args: ["{check}"], shell: true, interval: "100ms", retries: 5, timeout: "60s") {{
+                r#"withDockerHealthcheck(args: ["{check}"], shell: true, interval: "100ms", retries: {retries}, timeout: "60s") {{
                     asService(args: ["sh", "-c", "{line}; exec sleep 1000"]) {{ start }} }}"#
             ))
         };
-        session.query(&service("test -e /ready", "touch /ready"));
-        let said = session.error(&service("echo not yet; exit 7", "true"));
+        session.query(&service("test -e /ready", "touch /ready", 1000));
+        let said = session.error(&service("echo not yet; exit 7", "true", 5));
         assert!(said.contains("health check errored: exit code: 7: not yet"), "{program}: {said}");
     }
 }

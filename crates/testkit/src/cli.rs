@@ -2,6 +2,7 @@
 
 use crate::process::{Process, signal, wait_until};
 use crate::state::State;
+use crate::surroundings::deadline;
 use crate::user::User;
 use std::io::Write as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -202,14 +203,16 @@ impl Running {
     /// Waits until the output or the talk holds a text.
     pub fn wait_for(&mut self, text: &str) {
         let until = self.until;
-        let seen = wait_until(until.saturating_duration_since(Instant::now()), || {
-            self.stdout.text().contains(text)
-                || self.stderr.text().contains(text)
-                || self.child.try_wait().is_ok_and(|status| status.is_some())
+        wait_until(until.saturating_duration_since(Instant::now()), || {
+            // What it wrote just before its end may still be on its way to us.
+            let ended = self.child.try_wait().is_ok_and(|status| status.is_some())
+                && self.stdout.is_whole()
+                && self.stderr.is_whole();
+            self.stdout.text().contains(text) || self.stderr.text().contains(text) || ended
         });
         let (stdout, stderr) = (self.stdout.text(), self.stderr.text());
         let found = stdout.contains(text) || stderr.contains(text);
-        assert!(seen && found, "{}: no `{text}` in:\n{stdout}\n{stderr}", self.line);
+        assert!(found, "{}: no `{text}` in:\n{stdout}\n{stderr}", self.line);
     }
 
     /// Waits for the end; past the deadline the process group is killed and the test fails.
@@ -268,7 +271,7 @@ impl Output {
 /// A stream that is read in the background.
 struct Captured {
     bytes: Arc<Mutex<Vec<u8>>>,
-    reader: Option<JoinHandle<()>>,
+    reader: JoinHandle<()>,
 }
 
 impl Captured {
@@ -281,20 +284,23 @@ impl Captured {
                 into.lock().expect("no reader panics").extend_from_slice(&buffer[..count]);
             }
         });
-        Self { bytes, reader: Some(reader) }
+        Self { bytes, reader }
     }
 
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes.lock().expect("no reader panics")).into_owned()
     }
 
+    /// Whether nothing more can come.
+    fn is_whole(&self) -> bool {
+        self.reader.is_finished()
+    }
+
     /// All of it, after the command ended. Somebody else may hold the stream open: an engine that
     /// was started in the background must not.
-    fn finish(&mut self, line: &str) -> String {
-        if let Some(reader) = self.reader.take() {
-            let ended = wait_until(Duration::from_secs(5), || reader.is_finished());
-            assert!(ended, "{line} has ended, yet somebody holds its output open");
-        }
+    fn finish(&self, line: &str) -> String {
+        let ended = wait_until(deadline(), || self.is_whole());
+        assert!(ended, "{line} has ended, yet somebody holds its output open");
         self.text()
     }
 }

@@ -95,7 +95,7 @@ mod tests {
         let process = Process::of(child.id() as i32).unwrap();
         let holdings = Holdings { processes: vec![process], cgroups: BTreeSet::new() };
         let named = || process.arguments().contains("612.25");
-        crate::process::wait_until(Duration::from_secs(5), named);
+        crate::process::wait_until(crate::surroundings::deadline(), named);
         let left = holdings.remaining(Duration::ZERO);
         assert!(left.len() == 1 && left[0].contains("sleep 612.25"), "{left:?}");
         child.kill().unwrap();

@@ -21,7 +21,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// How long the namespaces may take to be there.
-const START_TIME: Duration = Duration::from_secs(10);
+const START_TIME: Duration = Duration::from_secs(60);
 
 /// A machine with a way out.
 pub struct Machine {

@@ -1,5 +1,6 @@
 //! Looking at processes through `/proc`: by what they were started with, and by descent.
 
+use crate::surroundings::deadline;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -27,14 +28,25 @@ impl Process {
         stat(self.pid).is_some_and(|stat| stat.begun == self.begun && stat.state != 'Z')
     }
 
-    /// Waits until it has ended; false when it still runs after the time.
-    pub fn wait_gone(&self, time: Duration) -> bool {
-        wait_until(time, || !self.is_alive())
+    /// Waits until it has ended; false when it still runs after all the time that a test has. How soon
+    /// it gets to run is up to the machine.
+    pub fn wait_gone(&self) -> bool {
+        wait_until(deadline(), || !self.is_alive())
     }
 
     /// Its arguments, separated by spaces.
     pub fn arguments(&self) -> String {
         read(self.pid, "cmdline").replace('\0', " ")
+    }
+
+    /// Whether keys that make signals reach it: its terminal has it in front.
+    pub fn is_in_front(&self) -> bool {
+        stat(self.pid).is_some_and(|stat| stat.begun == self.begun && stat.group == stat.in_front)
+    }
+
+    /// Whether a signal has stopped it.
+    pub fn is_stopped(&self) -> bool {
+        stat(self.pid).is_some_and(|stat| stat.begun == self.begun && stat.state == 'T')
     }
 
     /// Ends it at once.
@@ -121,6 +133,9 @@ pub fn wait_until(time: Duration, mut holds: impl FnMut() -> bool) -> bool {
 struct Stat {
     state: char,
     parent: i32,
+    group: i32,
+    /// The group that the terminal has in front.
+    in_front: i32,
     /// Ticks in user and in kernel mode.
     busy: u64,
     begun: u64,
@@ -133,6 +148,8 @@ fn stat(pid: i32) -> Option<Stat> {
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        in_front: fields.get(5)?.parse().ok()?,
         busy: fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?,
         begun: fields.get(19)?.parse().ok()?,
     })
@@ -158,12 +175,12 @@ mod tests {
         let marker = format!("{}.75", 900_000 + std::process::id());
         let mut child = Command::new("sleep").arg(&marker).spawn().unwrap();
         // A child shows its new arguments a moment after it was started.
-        wait_until(Duration::from_secs(5), || !with_argument(&marker).is_empty());
+        wait_until(deadline(), || !with_argument(&marker).is_empty());
         let found = with_argument(&marker);
         assert_eq!(found.iter().map(|p| p.pid).collect::<Vec<_>>(), [child.id() as i32]);
         assert!(tree(std::process::id() as i32).contains(&found[0]));
         child.kill().unwrap();
-        assert!(found[0].wait_gone(Duration::from_secs(5)), "it waits to be collected, no more");
+        assert!(found[0].wait_gone(), "it waits to be collected, no more");
         child.wait().unwrap();
         assert!(with_argument(&marker).is_empty());
     }
@@ -175,7 +192,7 @@ mod tests {
             (0..1_000_000_u64).map(std::hint::black_box).sum::<u64>() > 0
                 && own.processor_time() > Duration::ZERO
         };
-        assert!(wait_until(Duration::from_secs(20), is_counted));
+        assert!(wait_until(deadline(), is_counted));
     }
 
     #[test]

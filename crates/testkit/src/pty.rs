@@ -6,6 +6,7 @@
 
 use crate::cli::Cli;
 use crate::process::wait_until;
+use crate::surroundings::deadline;
 use rustix::fd::OwnedFd;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -14,7 +15,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Rows that have scrolled off and are still known.
 const HISTORY: usize = 5_000;
@@ -25,7 +26,7 @@ pub struct Terminal {
     child: Child,
     controller: OwnedFd,
     seen: Arc<Mutex<Seen>>,
-    reader: Option<JoinHandle<()>>,
+    reader: JoinHandle<()>,
     until: Instant,
 }
 
@@ -88,7 +89,7 @@ impl Terminal {
         let screen = Screen::new(columns.into(), rows.into(), HISTORY);
         let seen = Arc::new(Mutex::new(Seen { screen, bytes: vec![] }));
         let reader = read(&controller, seen.clone());
-        Self { line, child, controller, seen, reader: Some(reader), until }
+        Self { line, child, controller, seen, reader, until }
     }
 
     /// Process number of the program.
@@ -133,11 +134,13 @@ impl Terminal {
         let left = self.until.saturating_duration_since(Instant::now());
         let seen = self.seen.clone();
         let holds = || is_so(&lock(&seen).screen);
-        let ended = |child: &mut Child| child.try_wait().is_ok_and(|status| status.is_some());
-        wait_until(left, || holds() || ended(&mut self.child));
-        // What a program wrote just before its end may still be on its way.
-        let so = wait_until(Duration::from_secs(2), holds);
-        assert!(so, "{}: no `{what}` on the screen:\n{}", self.line, self.screen());
+        // What a program wrote just before its end may still be on its way, until the terminal is closed.
+        wait_until(left, || {
+            let ended = self.child.try_wait().is_ok_and(|status| status.is_some());
+            let whole = ended && self.reader.is_finished();
+            holds() || whole
+        });
+        assert!(holds(), "{}: no `{what}` on the screen:\n{}", self.line, self.screen());
     }
 
     /// Whether keys reach the program one by one and are not echoed.
@@ -156,10 +159,8 @@ impl Terminal {
             panic!("{} did not end in time:\n{}", self.line, self.screen());
         }
         let status = self.child.wait().expect("an ended child can be waited for");
-        if let Some(reader) = self.reader.take() {
-            let closed = wait_until(Duration::from_secs(5), || reader.is_finished());
-            assert!(closed, "{} has ended, yet somebody holds its terminal open", self.line);
-        }
+        let closed = wait_until(deadline(), || self.reader.is_finished());
+        assert!(closed, "{} has ended, yet somebody holds its terminal open", self.line);
         let modes = tcgetattr(&self.controller).expect("the terminal is there").local_modes;
         let cooked = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
         let seen = self.seen();

@@ -6,7 +6,6 @@ use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
-use std::time::Duration;
 use testkit::process::wait_until;
 use testkit::{Session, State};
 
@@ -205,7 +204,7 @@ fn an_interrupt_leaves_whole_files_only() {
         running.signal_group(Signal::INT);
         running.wait();
         // The engine stops after the files it is at.
-        assert!(wait_until(Duration::from_secs(30), || is_tidy(&out)), "{way:?}");
+        assert!(wait_until(state.remaining(), || is_tidy(&out)), "{way:?}");
         check_whole(&out, "old");
         way.core(&state, &words).run().ok();
         check_whole(&out, "");

@@ -4,7 +4,6 @@ use rustix::process::Signal;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use testkit::process::wait_until;
 use testkit::{Session, State, Web};
 
@@ -151,7 +150,7 @@ fn a_large_file_goes_straight_to_disk_and_can_be_given_up() {
     assert_eq!(session.leaf(&http(&web.url("/large"), "", "size")), 64 << 20);
     let running =
         state.cli(["core", "http", &format!("--url={}", web.url("/cut")), "contents"]).spawn();
-    assert!(wait_until(Duration::from_secs(20), || web.requests().len() > 2), "it is asked again");
+    assert!(wait_until(state.remaining(), || web.requests().len() > 2), "it is asked again");
     running.signal(Signal::INT);
     let output = running.wait();
     assert!(!output.status.success(), "{output:#?}");

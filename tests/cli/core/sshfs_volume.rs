@@ -3,7 +3,6 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Duration;
 use testkit::git::SshServer;
 use testkit::process::with_argument;
 use testkit::{Random, Session, State};
@@ -151,7 +150,7 @@ fn a_machine_that_falls_silent_holds_nobody() {
     let command = command.expect("the command runs");
     running.signal_group(Signal::INT);
     running.wait().fails(2);
-    assert!(command.wait_gone(Duration::from_secs(15)), "{}", state.log());
+    assert!(command.wait_gone(), "{}", state.log());
 }
 
 #[test]

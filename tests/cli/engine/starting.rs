@@ -45,7 +45,7 @@ fn it_does_not_end_while_a_session_is_open() {
     assert!(engine.is_alive());
     assert!(session.query("{ version }")["version"].is_string());
     session.end();
-    assert!(engine.wait_gone(state.remaining()), "{}", state.log());
+    assert!(engine.wait_gone(), "{}", state.log());
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn stopping_is_refused_while_a_session_is_open_unless_forced() {
     assert!(!output.status.success(), "{output:#?}");
     assert!(engine.is_alive());
     state.cli(["engine", "stop", "--force"]).run().ok();
-    assert!(engine.wait_gone(state.remaining()));
+    assert!(engine.wait_gone());
     drop(session);
     let output = state.cli(["engine", "stop"]).run();
     assert!(output.status.success(), "there is none to stop: {output:#?}");

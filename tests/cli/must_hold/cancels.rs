@@ -44,23 +44,19 @@ fn cancels_at_random_points_leave_nothing() {
         running.signal_group(signal);
         running.wait();
         let gone = || with_argument(&format!("sleep {number}")).is_empty();
-        assert!(
-            wait_until(Duration::from_secs(10), gone),
-            "round {round}, {signal:?}: {}",
-            state.log()
-        );
+        assert!(wait_until(state.remaining(), gone), "round {round}, {signal:?}: {}", state.log());
     }
     assert_eq!(warm.shell("echo healthy"), "healthy\n");
     assert_eq!(state.engine(), engine, "the engine was there all the time");
     let calm = || tree(engine.pid).len() <= processes_before && descriptors(engine) <= before + 8;
     assert!(
-        wait_until(Duration::from_secs(15), calm),
+        wait_until(state.remaining(), calm),
         "descriptors {before} before, {} after; processes {processes_before} before, {} after",
         descriptors(engine),
         tree(engine.pid).len()
     );
     let swept = || state.half_made().is_empty();
-    assert!(wait_until(Duration::from_secs(15), swept), "{:?}", state.half_made());
+    assert!(wait_until(state.remaining(), swept), "{:?}", state.half_made());
 }
 
 #[test]
@@ -89,9 +85,9 @@ fn a_request_whose_connection_goes_is_cancelled() {
         drop(connection);
         // It may not have begun yet: give it the time it would need, then look.
         let gone = || with_argument(&name).is_empty();
-        assert!(wait_until(Duration::from_secs(10), gone), "round {round}");
+        assert!(wait_until(state.remaining(), gone), "round {round}");
         assert_eq!(session.shell(&format!("echo {number}")), format!("{number}\n"));
-        let gone_again = wait_until(Duration::from_secs(10), gone);
+        let gone_again = wait_until(state.remaining(), gone);
         assert!(gone_again, "round {round}: it was started after nobody waited");
     }
 }

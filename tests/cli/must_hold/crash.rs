@@ -1,7 +1,6 @@
 //! `kill -9` at random points of a running workload loses nothing that was said to be safe.
 
 use super::workload::{Outputs, Seen, all_hit, begin_anew, run};
-use std::time::Duration;
 use testkit::leftovers::mounts_below;
 use testkit::process::wait_until;
 use testkit::{Random, Session, State, rounds};
@@ -17,7 +16,7 @@ fn what_is_committed_survives_a_kill_and_a_closed_session_loses_nothing() {
         let root = session.busybox();
         assert!(mounts_below(&state.dir()).is_empty(), "{context}");
         all_hit(&session, &root, &expected, &context);
-        let swept = wait_until(Duration::from_secs(10), || state.half_made().is_empty());
+        let swept = wait_until(state.remaining(), || state.half_made().is_empty());
         assert!(swept, "{context}: {:?}", state.half_made());
 
         begin_anew(&session);
@@ -27,7 +26,7 @@ fn what_is_committed_survives_a_kill_and_a_closed_session_loses_nothing() {
         let setting = (&state, &session, &*root);
         let holdings = seen.interrupted(setting, (target, &mut random), || state.kill_engine());
         for process in &holdings.processes {
-            let gone = process.wait_gone(Duration::from_secs(5));
+            let gone = process.wait_gone();
             assert!(gone, "{context}: {} is left", process.arguments());
         }
         expected.extend(seen.safe());

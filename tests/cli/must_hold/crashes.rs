@@ -1,6 +1,5 @@
 //! `kill -9` of the engine: no process is left, and the next start cleans the rest.
 
-use std::time::Duration;
 use testkit::leftovers::mounts_below;
 use testkit::process::{wait_until, with_argument};
 use testkit::{Random, Session, State, rounds};
@@ -26,7 +25,7 @@ fn a_killed_engine_leaves_no_process_and_the_next_cleans_up() {
         let holdings = state.kill_engine();
         assert!(holdings.processes.len() >= 4, "engine, zygote, init and commands: {holdings:?}");
         for process in &holdings.processes {
-            let gone = process.wait_gone(Duration::from_secs(5));
+            let gone = process.wait_gone();
             assert!(gone, "round {round}: {} is left", process.arguments());
         }
         assert!(with_argument(&name).is_empty(), "round {round}");
@@ -37,7 +36,7 @@ fn a_killed_engine_leaves_no_process_and_the_next_cleans_up() {
         let cgroups: Vec<_> = holdings.cgroups.iter().filter(|path| path.exists()).collect();
         assert!(cgroups.is_empty(), "round {round}: the next start removes {cgroups:?}");
         assert!(mounts_below(&state.dir()).is_empty(), "round {round}");
-        let swept = wait_until(Duration::from_secs(10), || state.half_made().is_empty());
+        let swept = wait_until(state.remaining(), || state.half_made().is_empty());
         assert!(swept, "round {round}: {:?}", state.half_made());
     }
 }
@@ -53,13 +52,13 @@ fn a_killed_zygote_is_an_error_and_not_the_end() {
         .find(|process| process.pid != engine.pid && process.arguments().contains("ci-tool.init"))
         .expect("the engine has a zygote");
     zygote.kill();
-    assert!(zygote.wait_gone(Duration::from_secs(5)));
+    assert!(zygote.wait_gone());
     // What asks now gets an answer, whatever it is, and a new engine does the work.
     let reply =
         session.send(&session.on_container(r#"withExec(args: ["echo", "after"]) { stdout }"#));
     assert_eq!(reply.status, 200);
     drop(session);
     let _ = state.cli(["engine", "stop", "--force"]).run();
-    assert!(engine.wait_gone(state.remaining()), "{}", state.log());
+    assert!(engine.wait_gone(), "{}", state.log());
     assert_eq!(Session::start(&state).shell("echo after"), "after\n");
 }

@@ -2,7 +2,6 @@
 //! other execs.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 use testkit::process::{wait_until, with_argument};
 use testkit::{Random, Session, State};
 
@@ -163,7 +162,7 @@ fn other_execs_are_not_there() {
         "shared memory is not shared with the next"
     );
     drop(connection);
-    assert!(sleeping.wait_gone(Duration::from_secs(15)));
+    assert!(sleeping.wait_gone());
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::{core, rootfs, state};
 use rustix::process::Signal;
-use std::time::Duration;
 use testkit::leftovers::mounts_below;
 use testkit::process::{named, wait_until, with_argument};
 use testkit::{Random, Session, State, User, rounds};
@@ -23,7 +22,7 @@ fn an_interrupt_ends_the_command() {
     running.signal_group(Signal::INT);
     running.wait().fails(2);
     for process in processes {
-        assert!(process.wait_gone(Duration::from_secs(10)), "{}", process.arguments());
+        assert!(process.wait_gone(), "{}", process.arguments());
     }
 }
 
@@ -46,14 +45,14 @@ fn a_killed_engine_leaves_no_process_and_the_next_cleans_up() {
         assert!(wait_until(state.remaining(), started), "{}", state.log());
         let holdings = state.kill_engine();
         for process in &holdings.processes {
-            let gone = process.wait_gone(Duration::from_secs(5));
+            let gone = process.wait_gone();
             assert!(gone, "round {round}: {} is left", process.arguments());
         }
         drop(session);
         let next = Session::start(&state);
         assert_eq!(next.shell(&format!("echo kept {round}")), kept);
         assert!(mounts_below(&state.dir()).is_empty(), "round {round}");
-        let swept = wait_until(Duration::from_secs(10), || state.half_made().is_empty());
+        let swept = wait_until(state.remaining(), || state.half_made().is_empty());
         assert!(swept, "round {round}: {:?}", state.half_made());
     }
 }
@@ -68,6 +67,6 @@ fn an_idle_engine_ends_by_itself() {
         let output = state.cli(core(&root, &["with-exec", &args, "stdout"])).run();
         assert_eq!(output.ok().trim(), word);
         let gone = || testkit::leftovers::engines(&state.dir()).is_empty();
-        assert!(wait_until(Duration::from_secs(20), gone), "{}", state.log());
+        assert!(wait_until(state.remaining(), gone), "{}", state.log());
     }
 }

@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::time::Duration;
 use testkit::{Machine, Session, State, User};
 
 /// Starts the user's engine in the machine.
@@ -51,7 +50,7 @@ fn commands_reach_the_outside_and_not_the_machine() {
     let holdings = state.kill_engine();
     assert!(holdings.processes.len() >= 4, "engine, helpers and `pasta`: {holdings:?}");
     for process in &holdings.processes {
-        assert!(process.wait_gone(Duration::from_secs(5)), "{} is left", process.arguments());
+        assert!(process.wait_gone(), "{} is left", process.arguments());
     }
     drop(session);
     start(&machine, &state);

@@ -7,7 +7,6 @@ use crate::terminal::{chain, types};
 use rustix::process::Signal;
 use std::io::Read as _;
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
 use testkit::process::{wait_until, with_argument};
 use testkit::{Cli, Machine, Session, State, Terminal, User};
 
@@ -148,7 +147,7 @@ fn a_killed_engine_leaves_no_service_and_the_next_one_begins_anew() {
         assert!(with_argument(&mark).len() >= 2);
         let holdings = state.kill_engine();
         for process in &holdings.processes {
-            let gone = process.wait_gone(Duration::from_secs(5));
+            let gone = process.wait_gone();
             assert!(gone, "round {round}: {} is left", process.arguments());
         }
         assert!(with_argument(&mark).is_empty(), "round {round}");

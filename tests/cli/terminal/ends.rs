@@ -3,7 +3,6 @@
 use super::{chain, shell, shell_by, types};
 use crate::remote::Remote;
 use rustix::process::Signal;
-use std::time::Duration;
 use testkit::process::{Process, named, signal, wait_until};
 use testkit::{Random, State, Terminal};
 
@@ -20,7 +19,7 @@ fn sleeping(state: &State, mut terminal: Terminal) -> (Terminal, Vec<Process>) {
 #[track_caller]
 fn are_gone(processes: Vec<Process>) {
     for process in processes {
-        assert!(process.wait_gone(Duration::from_secs(15)), "{}", process.arguments());
+        assert!(process.wait_gone(), "{}", process.arguments());
     }
 }
 
