@@ -223,7 +223,7 @@ impl State {
         }
     }
 
-    /// Time left for the test.
+    /// Time left for the next step of the test.
     pub fn remaining(&self) -> Duration {
         self.ticket.remaining()
     }
