@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::mount::{
     MountAttrFlags, MountPropagationFlags, OpenTreeFlags, mount_change, open_tree,
 };
+use rustix::net::{Shutdown, shutdown};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
@@ -133,8 +134,11 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // It ends when it has nobody to listen to, and nothing must be left when we go.
-        drop(self.socket.take());
+        // It ends when it has nobody to listen to, and nothing must be left when we go. Closing alone is not
+        // enough: who watches it has the socket too, and may be the one who waits here.
+        if let Some(socket) = self.socket.take() {
+            let _ = shutdown(&socket, Shutdown::Both);
+        }
         if wait_readable(self.pidfd.as_fd(), END_LIMIT).is_err() {
             tracing::error!("the network's guard did not end within {END_LIMIT:?}");
             return;
