@@ -16,7 +16,7 @@ pub(crate) use serve::tell;
 pub use serve::zygote_main;
 pub(crate) use world::{Area, HOSTNAME, World, attach, become_root, new_mount};
 
-use crate::sys::{self, Clone3, Strings};
+use crate::sys::{self, Clone3, Pace, Strings};
 use crate::{Error, packet};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::CWD;
@@ -76,10 +76,22 @@ impl Zygote {
         }
         Ok(packet.length)
     }
+
+    /// Has what was made ahead run as others do. It is not gone before they are, and on a busy machine they
+    /// would take long to die.
+    fn hurry(&self) {
+        let path = format!("/proc/{0}/task/{0}/children", self.pid);
+        let children = std::fs::read_to_string(path).unwrap_or_default();
+        for pid in children.split_ascii_whitespace().filter_map(|word| word.parse().ok()) {
+            // Who may not do that has made none of them slower.
+            let _ = sys::set_pace(pid, Pace::Usual);
+        }
+    }
 }
 
 impl Drop for Zygote {
     fn drop(&mut self) {
+        self.hurry();
         // It may have ended by itself; then there is nothing to kill and only a status to collect.
         if pidfd_send_signal(&self.pidfd, Signal::KILL).is_ok()
             && wait_readable(self.pidfd.as_fd(), END_LIMIT).is_err()
