@@ -29,8 +29,7 @@ pub(crate) fn of_bytes(mut bytes: impl Read) -> Result<String, std::io::Error> {
 }
 
 fn text(hasher: Sha256) -> String {
-    let digits = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    format!("sha256:{digits}")
+    format!("sha256:{}", hex::encode(hasher.finalize()))
 }
 
 /// Why the bytes of a file could not be read.

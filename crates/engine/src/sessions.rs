@@ -39,7 +39,7 @@ impl Sessions {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)
             .map_err(|error| Error::environment(format!("no random bytes: {error}")))?;
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex::encode(bytes))
     }
 
     /// Adds a session; none when the engine is about to end.

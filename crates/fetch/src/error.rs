@@ -122,8 +122,3 @@ pub(crate) fn cause(error: &dyn std::error::Error) -> String {
     }
     innermost.to_string()
 }
-
-/// A digest as text.
-pub(crate) fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}

@@ -4,7 +4,6 @@
 //! this process wrote. A server that ignores the range, or whose file changed, starts from zero.
 
 use crate::client::{Client, refine};
-use crate::error::hex;
 use crate::memory::validators;
 use crate::{Error, Expected, Progress, Validators};
 use reqwest::StatusCode;
@@ -150,7 +149,7 @@ impl<'a> Partial<'a> {
         if found[..] == self.expected.sha256 {
             return Ok(());
         }
-        let (expected, found) = (hex(&self.expected.sha256), hex(&found));
+        let (expected, found) = (hex::encode(self.expected.sha256), hex::encode(found));
         Err(Error::Digest { url: self.url.to_owned(), expected, found })
     }
 

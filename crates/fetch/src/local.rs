@@ -1,6 +1,5 @@
 //! Addresses of the local file system, for mirrors that are directories.
 
-use crate::error::hex;
 use crate::memory::LIMIT;
 use crate::{Document, Error, Expected, Progress, Validators};
 use sha2::{Digest, Sha256};
@@ -86,7 +85,7 @@ pub(crate) async fn copy(
     }
     let found = state.finalize();
     if found[..] != expected.sha256 {
-        let (expected, found) = (hex(&expected.sha256), hex(&found));
+        let (expected, found) = (hex::encode(expected.sha256), hex::encode(found));
         return Err(Error::Digest { url: url.to_owned(), expected, found });
     }
     Ok(())

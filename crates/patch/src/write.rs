@@ -35,7 +35,7 @@ pub fn object_name(contents: &[u8]) -> String {
     let mut hasher = Sha1::new();
     hasher.update(format!("blob {}\0", contents.len()));
     hasher.update(contents);
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hasher.finalize())
 }
 
 /// Writes what became of one file. A link and a file are two things: one goes and the other comes.

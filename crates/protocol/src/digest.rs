@@ -80,7 +80,7 @@ impl DigestBuilder {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(self.0))
     }
 }
 
@@ -94,15 +94,8 @@ impl FromStr for Digest {
     type Err = ParseDigestError;
 
     fn from_str(text: &str) -> Result<Self, ParseDigestError> {
-        let text = text.as_bytes();
-        if text.len() != 64 {
-            return Err(ParseDigestError);
-        }
-        let nibble = |byte: u8| (byte as char).to_digit(16).ok_or(ParseDigestError);
         let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-            *byte = ((nibble(pair[0])? << 4) | nibble(pair[1])?) as u8;
-        }
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| ParseDigestError)?;
         Ok(Self(bytes))
     }
 }

@@ -14,7 +14,7 @@ pub struct Digest {
 impl Digest {
     /// The SHA-256 of bytes.
     pub fn sha256(bytes: &[u8]) -> Self {
-        Self { text: format!("sha256:{}", hex(&Sha256::digest(bytes))) }
+        Self { text: format!("sha256:{}", hex::encode(Sha256::digest(bytes))) }
     }
 
     /// As it is written.
@@ -103,8 +103,8 @@ impl Verifier {
     /// The digest of what was taken.
     pub fn digest(&self) -> Digest {
         let text = match &self.state {
-            State::Sha256(state) => format!("sha256:{}", hex(&state.clone().finalize())),
-            State::Sha512(state) => format!("sha512:{}", hex(&state.clone().finalize())),
+            State::Sha256(state) => format!("sha256:{}", hex::encode(state.clone().finalize())),
+            State::Sha512(state) => format!("sha512:{}", hex::encode(state.clone().finalize())),
         };
         Digest { text }
     }
@@ -114,10 +114,6 @@ impl fmt::Debug for Verifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verifier").field("length", &self.length).finish_non_exhaustive()
     }
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

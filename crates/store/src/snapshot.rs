@@ -144,7 +144,7 @@ impl FromIterator<LayerRef> for Snapshot {
 
 impl fmt::Display for LayerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(self.0))
     }
 }
 
@@ -158,9 +158,9 @@ impl FromStr for LayerId {
     type Err = ParseLayerIdError;
 
     fn from_str(text: &str) -> Result<Self, ParseLayerIdError> {
-        let valid = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = u128::from_str_radix(text, 16).map_err(|_| ParseLayerIdError)?;
-        if valid { Ok(Self(number.to_be_bytes())) } else { Err(ParseLayerIdError) }
+        let mut bytes = [0; 16];
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| ParseLayerIdError)?;
+        Ok(Self(bytes))
     }
 }
 

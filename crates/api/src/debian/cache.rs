@@ -53,7 +53,7 @@ impl Cache {
     }
 
     pub(super) fn index(&self, sha256: &[u8; 32]) -> PathBuf {
-        self.root.join("indexes").join(hex(sha256))
+        self.root.join("indexes").join(hex::encode(sha256))
     }
 
     /// Where the packages are.
@@ -84,11 +84,7 @@ impl Cache {
 
 /// The name of a package in the cache.
 pub(super) fn package_name(sha256: &[u8; 32]) -> String {
-    format!("{}.deb", hex(sha256))
-}
-
-pub(super) fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{}.deb", hex::encode(sha256))
 }
 
 /// A file in `tmp/`.

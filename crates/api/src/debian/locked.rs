@@ -31,7 +31,7 @@ fn line(package: &Package, origins: &[Origin]) -> String {
     let found = origins.iter().enumerate().find_map(below);
     let (place, path) =
         found.map_or(("-".to_owned(), url.as_str()), |(place, path)| (place.to_string(), path));
-    let digest: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex::encode(sha256);
     let mut line = format!("{name} {version} {architecture} {place} {path} {size} {digest}");
     for (mark, set) in [(AUTOMATIC, package.automatic), (PRE_DEPENDS, package.pre_depends)] {
         if set {
@@ -92,13 +92,8 @@ fn package(line: &str, origins: &[Origin]) -> Result<Package, Error> {
 }
 
 fn bytes(digest: &str) -> Option<[u8; 32]> {
-    if digest.len() != 64 || !digest.is_ascii() {
-        return None;
-    }
     let mut bytes = [0; 32];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&digest[2 * at..2 * at + 2], 16).ok()?;
-    }
+    hex::decode_to_slice(digest, &mut bytes).ok()?;
     Some(bytes)
 }
 

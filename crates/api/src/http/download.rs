@@ -97,7 +97,7 @@ pub(super) async fn get(wanted: Wanted, cx: &Context) -> Result<(Digest, Snapsho
     if let Some(expected) = wanted.checksum
         && expected != record.sha256
     {
-        let (found, expected) = (hex(&record.sha256), hex(&expected));
+        let (found, expected) = (hex::encode(record.sha256), hex::encode(expected));
         let message = format!(
             "http checksum mismatch: `{}` is sha256:{found}, expected sha256:{expected}",
             wanted.url
@@ -238,10 +238,6 @@ fn write(store: &Store, mut parts: mpsc::Receiver<Part>) -> Result<(Digest, Snap
 fn timestamp(modified: Option<SystemTime>) -> Timestamp {
     let since = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     Timestamp { seconds: since.as_secs() as i64, nanoseconds: 0 }
-}
-
-fn hex(bytes: &[u8; 32]) -> String {
-    store::BlobId::from_bytes(*bytes).to_string()
 }
 
 /// A failure of a server, as the caller reads it.

@@ -120,9 +120,8 @@ impl<R: Read> Summing<R> {
 
     /// The line of `md5sums` for what was read.
     pub fn line(self, path: &str) -> String {
-        let sum = md5::Digest::finalize(self.state);
-        let hex: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{hex}  {path}\n")
+        let sum = hex::encode(md5::Digest::finalize(self.state));
+        format!("{sum}  {path}\n")
     }
 }
 

@@ -318,15 +318,7 @@ fn equal_range<'a>(rows: usize, name: &str, at: impl Fn(usize) -> &'a str) -> Ra
 
 /// The 32 bytes behind 64 hex digits.
 pub fn parse_sha256(text: &str) -> Option<[u8; 32]> {
-    let text = text.as_bytes();
-    if text.len() != 64 {
-        return None;
-    }
     let mut digest = [0; 32];
-    for (byte, pair) in digest.iter_mut().zip(text.chunks_exact(2)) {
-        let high = (pair[0] as char).to_digit(16)?;
-        let low = (pair[1] as char).to_digit(16)?;
-        *byte = (high << 4 | low) as u8;
-    }
+    hex::decode_to_slice(text, &mut digest).ok()?;
     Some(digest)
 }

@@ -151,6 +151,5 @@ pub fn path(release: &Release, suite: &str, name: &str, file: &File) -> String {
         return format!("dists/{suite}/{name}");
     }
     let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
-    let hex: String = file.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("dists/{suite}/{directory}/by-hash/SHA256/{hex}")
+    format!("dists/{suite}/{directory}/by-hash/SHA256/{}", hex::encode(file.sha256))
 }

@@ -122,8 +122,7 @@ fn tar(entries: &[Entry<'_>]) -> Vec<u8> {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    let digest = Hashing::new(bytes).finish().unwrap();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Hashing::new(bytes).finish().unwrap())
 }
 
 /// The text of a file of a tree.
