@@ -16,7 +16,6 @@ use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::Read as _;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Bytes read at once.
@@ -104,8 +103,8 @@ fn of_entry(tree: &Tree, node: &Node) -> Result<Digest, Errno> {
     match metadata.kind {
         Kind::File => {
             let file = tree.open(node, OFlags::RDONLY | OFlags::NONBLOCK)?;
-            let attributes = attributes::read(&file)?;
-            of_bytes(header(metadata, b"", &attributes), &file)
+            let before = header(metadata, b"", &attributes::read(&file)?);
+            of_bytes(before, File::from(file))
         }
         Kind::Directory if !node.parts.is_empty() => {
             let directory = tree.open(node, OFlags::RDONLY | OFlags::DIRECTORY)?;
@@ -116,8 +115,7 @@ fn of_entry(tree: &Tree, node: &Node) -> Result<Digest, Errno> {
     }
 }
 
-fn of_bytes(mut hasher: Sha256, file: &OwnedFd) -> Result<Digest, Errno> {
-    let mut file = File::from(rustix::io::fcntl_dupfd_cloexec(file, 0)?);
+fn of_bytes(mut hasher: Sha256, mut file: File) -> Result<Digest, Errno> {
     let mut piece = vec![0; PIECE];
     loop {
         let read = file.read(&mut piece);
