@@ -68,6 +68,8 @@ mod tests {
         let busy = |index: usize| open(&folder.path().join(index.to_string())).try_lock().is_err();
         assert!((0..SLOTS).all(busy));
         drop(held);
-        assert!(!(0..SLOTS).any(busy));
+        // Not at once: a program that another test starts holds all open files until it is executed.
+        let again: Vec<File> = (0..SLOTS).map(|_| free_slot(folder.path())).collect();
+        assert_eq!(again.len(), SLOTS);
     }
 }
