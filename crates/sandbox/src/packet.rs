@@ -3,7 +3,7 @@
 //! Both directions of the talk between engine and zygote are made of these; what the bytes mean is
 //! told in `wire`.
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
@@ -68,6 +68,12 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<Packet, Er
         return Err(Errno::MSGSIZE);
     }
     Ok(Packet { length: received.bytes, descriptors })
+}
+
+/// Whether there is a packet, or nobody who could send one.
+pub(crate) fn is_waiting(socket: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 /// Waits for one packet.

@@ -8,7 +8,7 @@ use crate::capabilities;
 use crate::sys::{self, Strings};
 use crate::wire::{Channel, Failure, Input, Run, Stage, Status};
 use crate::zygote::{World, process, tell};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Gid, Signal, Uid, WaitOptions, kill_process, waitpid};
 use rustix::thread::CapabilitySet;
@@ -209,6 +209,10 @@ impl Command {
     fn try_candidates(&self, tried: &Cell<usize>) -> Failure {
         let mut denied = None;
         for (number, candidate) in self.candidates.iter().enumerate() {
+            // The kernel copies arguments and environment before it finds that there is no such file.
+            if self.searched && is_absent(candidate) {
+                continue;
+            }
             tried.set(number);
             let error = sys::execute(candidate, &self.arguments, &self.environment);
             if let Some(failure) = self.refused(error, candidate, &mut denied) {
@@ -255,6 +259,11 @@ impl Command {
             if self.searched { "not found in any directory of PATH" } else { "no such file" };
         Failure::told(Stage::Program(NOT_FOUND, reason.to_owned()))
     }
+}
+
+fn is_absent(path: &CString) -> bool {
+    let found = rustix::fs::accessat(CWD, path, Access::EXISTS, AtFlags::empty());
+    matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
 }
 
 fn unfit(reason: String) -> Failure {

@@ -16,7 +16,7 @@ mod terminal;
 
 use crate::network::plug;
 use crate::wire::{self, Failure, Input, Run, Status};
-use crate::zygote::{Line, World, tell};
+use crate::zygote::{Line, World, speed_up, tell};
 use crate::{packet, sys};
 use command::Command;
 pub(crate) use mounts::DEVICES;
@@ -93,6 +93,7 @@ pub(crate) fn wait_and_enter(
             offer(control, &staged);
         }
         let Ok(packet) = packet::wait(control, buffer) else { return NOT_BEGUN };
+        speed_up(world);
         begin(world, Waited::Yes(staged), &buffer[..packet.length], packet.descriptors)
     };
     let code = catch_unwind(AssertUnwindSafe(work));

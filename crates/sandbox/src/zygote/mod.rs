@@ -12,6 +12,7 @@ mod world;
 
 pub(crate) use borrowed::{FOLDER as DEVICE_FOLDER, clone_tree};
 pub(crate) use line::Line;
+pub(crate) use nest::speed_up;
 pub(crate) use serve::tell;
 pub use serve::zygote_main;
 pub(crate) use world::{Area, HOSTNAME, World, attach, become_root, new_mount};

@@ -32,13 +32,11 @@ impl Nest {
     ) -> Result<Nest, Errno> {
         let (control, theirs) = packet::pair()?;
         match sys::clone_process(flags, None)? {
-            Clone3::Child => container::wait_and_enter(world, reach, &theirs, buffer),
+            Clone3::Child => {
+                slow_down(world, &theirs);
+                container::wait_and_enter(world, reach, &theirs, buffer)
+            }
             Clone3::Parent { pid, pidfd } => {
-                // It is made while a command runs, and must not hold up who waits for that one's end. Set from
-                // here, so that it comes before what `hand_over` sets however late the child begins.
-                if world.paces {
-                    let _ = sys::set_pace(pid, Pace::Idle);
-                }
                 Ok(Nest { pid, pidfd, control, place: reach.place(), line: None })
             }
         }
@@ -51,10 +49,34 @@ impl Nest {
         packet: &[u8],
         descriptors: &[OwnedFd],
     ) -> Result<(), Errno> {
-        if world.paces {
-            sys::set_pace(self.pid, Pace::Usual)?;
-        }
         let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
-        packet::send(&self.control, packet, &descriptors)
+        packet::send(&self.control, packet, &descriptors)?;
+        // After the request: see `slow_down`. It speeds itself up as well, once it runs.
+        if world.paces {
+            let _ = sys::set_pace(self.pid, Pace::Usual);
+        }
+        Ok(())
+    }
+}
+
+/// Has a container that is made ahead run only where a processor would idle: it is made while a command runs,
+/// and must not hold up who waits for that one's end. By itself and at once, because the zygote may not get to
+/// run again before this one has done its work.
+///
+/// However late that is, who has a request runs as others do: either the zygote speeds it up after this, or the
+/// request that the zygote has sent before is seen here.
+fn slow_down(world: &World, control: &OwnedFd) {
+    if world.paces {
+        let _ = sys::set_pace(0, Pace::Idle);
+        if packet::is_waiting(control) {
+            speed_up(world);
+        }
+    }
+}
+
+/// Has a container that was made ahead run as others do.
+pub(crate) fn speed_up(world: &World) {
+    if world.paces {
+        let _ = sys::set_pace(0, Pace::Usual);
     }
 }
