@@ -98,10 +98,12 @@ impl Scratch {
         let now = stat(&upper, &path)?;
         let same_root = (now.mode, now.owner()) == (root.mode, root.owner());
         if same_root && is_empty(&upper).map_err(|errno| Error::io("read", &path)(errno.into()))? {
+            store.0.spares.give_back(work);
             return Ok(base);
         }
         let fits = plan.outlives(&store.0.state, &name);
         let layer = store.0.state.adopt(&path)?;
+        store.0.spares.give_back(work);
         let after = store.0.commit(&base, layer, None);
         if fits {
             plan.hand_on(&store.0, &after);

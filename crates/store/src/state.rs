@@ -176,8 +176,7 @@ pub(crate) fn open_below(
 
 /// Path of a layer below the state folder.
 pub(crate) fn layer_path(id: LayerId) -> String {
-    let name = id.to_string();
-    format!("layers/{}/{name}", &name[..2])
+    format!("layers/{:02x}/{id}", id.as_bytes()[0])
 }
 
 /// Path of a re-rooted layer below the state folder.

@@ -4,6 +4,7 @@ use super::{Store, listing, listing_of_mount, new_store, path_of, paths, read};
 use protocol::Digest;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
 use std::sync::Arc;
 use store::{Error, Laid, Mount, Owner, Snapshot, Target, TargetKind, ViewError};
 
@@ -30,7 +31,9 @@ fn changes_become_one_layer_and_nothing_stays_behind() {
     assert_eq!(read(&view, "/etc/link"), "changed");
     assert_eq!(paths(&store, &after), ["etc", "etc/link", "etc/one", "etc/two"]);
     assert_eq!(paths(&store, &base).len(), 5, "the base must not change");
-    assert_eq!(fs::read_dir(folder.path().join("work")).unwrap().count(), 0);
+    assert_eq!(folders(folder.path()).len(), 1, "for the next");
+    drop(store);
+    assert_eq!(folders(folder.path()), [""; 0]);
 }
 
 #[test]
@@ -43,8 +46,56 @@ fn doing_nothing_gives_the_base_and_dropping_gives_nothing() {
     assert_eq!(empty.commit().unwrap(), Snapshot::empty());
     let scratch = store.begin(&base, &[]).unwrap();
     fs::write(path_of(scratch.mount()).join("b"), "b").unwrap();
+    let before = folders(folder.path());
     drop(scratch);
-    assert_eq!(fs::read_dir(folder.path().join("work")).unwrap().count(), 0);
+    assert_eq!(folders(folder.path()).len(), before.len() - 1);
+}
+
+/// The folders of execs that run, have run or are to run.
+fn folders(state: &Path) -> Vec<String> {
+    let folders = fs::read_dir(state.join("work")).unwrap();
+    folders.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn folders_are_used_again_and_nothing_stays_in_them() {
+    let (folder, store) = new_store();
+    let mut tree = super::tree_of(&store, &["a"]);
+    let mut first = None;
+    for round in 0..5 {
+        let scratch = store.begin(&tree, &[]).unwrap();
+        let root = path_of(scratch.mount());
+        fs::create_dir(root.join(format!("d{round}"))).unwrap();
+        // A copy up goes through the kernel's own folder.
+        fs::write(root.join("a"), round.to_string()).unwrap();
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o700 + round)).unwrap();
+        tree = scratch.commit().unwrap();
+        store.begin_ahead();
+        // One that changes nothing leaves its layer where it is.
+        assert_eq!(store.begin(&tree, &[]).unwrap().commit().unwrap(), tree);
+        store.begin_ahead();
+        let known = folders(folder.path());
+        assert_eq!(known.len(), 1, "{known:?}");
+        assert_eq!(*first.get_or_insert_with(|| known.clone()), known);
+    }
+    assert_eq!(read(&store.view(&tree), "/a"), "4");
+    assert_eq!(paths(&store, &tree), ["a", "d0", "d1", "d2", "d3", "d4"]);
+}
+
+#[test]
+fn folders_with_something_in_them_are_not_used_again() {
+    let (folder, store) = new_store();
+    let tree = super::tree_of(&store, &["a"]);
+    assert_eq!(store.begin(&tree, &[]).unwrap().commit().unwrap(), tree);
+    let [used] = &folders(folder.path())[..] else { panic!("one was used") };
+    let odd = folder.path().join("work").join(used).join("work/work/odd");
+    fs::write(&odd, "").unwrap();
+    store.begin_ahead();
+    assert!(!odd.exists());
+    let ahead = folders(folder.path());
+    assert!(ahead.len() == 1 && !ahead.contains(used), "{used} {ahead:?}");
+    let scratch = store.begin(&tree, &[]).unwrap();
+    assert_eq!(listing_of_mount(scratch.mount()), listing(&store.view(&tree)));
 }
 
 #[test]

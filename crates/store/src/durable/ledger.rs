@@ -17,7 +17,7 @@ use super::sync::{self, Group, Job, Refused};
 use crate::Error;
 use crate::blob::BlobId;
 use crate::needs::Needs;
-use crate::snapshot::LayerId;
+use crate::snapshot::{LayerId, LayerRef};
 use crate::sys;
 use protocol::Digest;
 use std::collections::{HashMap, HashSet};
@@ -186,6 +186,13 @@ impl Durable {
     /// The manifests of layers that have become safe since the last call.
     pub(crate) fn take_manifests(&self) -> Vec<(LayerId, Digest)> {
         std::mem::take(&mut self.shared.lock().manifests)
+    }
+
+    /// Whether all of these are what they shall be, and none was found missing or damaged since.
+    pub(crate) fn trusts_all(&self, layers: &[LayerRef]) -> bool {
+        let ledger = self.shared.lock();
+        let lost = |id| ledger.lost.contains(&Content::Layer(id));
+        layers.iter().all(|layer| ledger.trusted.contains(&layer.id) && !lost(layer.id))
     }
 
     pub(crate) fn is_trusted(&self, id: LayerId) -> bool {
