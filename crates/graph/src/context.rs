@@ -131,11 +131,12 @@ impl Context {
         (key, usable): (Digest, &Usable<'_>),
         work: impl Future<Output = Result<Remembered, Error>> + Send + 'static,
     ) -> Result<Made, Error> {
+        let graph = self.session.graph();
+        let landed = graph.actions().landed();
         if let Some(hit) = self.remembered(&key, usable) {
             self.span.mark_cached();
             return Ok(hit);
         }
-        let graph = self.session.graph();
         let memo = graph.memo().clone();
         let start = || {
             let work = async move {
@@ -146,7 +147,9 @@ impl Context {
             };
             work.boxed()
         };
-        match graph.actions().join(flight, || self.remembered(&key, usable), start) {
+        // What is remembered is read from disk: only if somebody can have put it there just now.
+        let finished = |by_now| (by_now != landed).then(|| self.remembered(&key, usable)).flatten();
+        match graph.actions().join(flight, finished, start) {
             Joined::Flying(flight) => flight.await,
             Joined::Finished(hit) => {
                 self.span.mark_cached();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Something that keeps a result usable for as long as it is held. The graph does not look into it.
 #[derive(Clone)]
-pub struct Hold(#[expect(dead_code, reason = "holding it is its use")] Arc<dyn Any + Send + Sync>);
+pub struct Hold(Arc<dyn Any + Send + Sync>);
 
 impl Hold {
     /// Holds a value.
@@ -48,13 +48,17 @@ pub struct Remembered {
 #[derive(Clone, Debug)]
 pub struct Made {
     value: Arc<[u8]>,
-    #[expect(dead_code, reason = "holding it is its use")]
     hold: Hold,
 }
 
 impl Made {
     pub(crate) fn new(value: impl Into<Arc<[u8]>>, hold: Hold) -> Self {
         Self { value: value.into(), hold }
+    }
+
+    /// What is held, for who holds the result itself and so need not read it.
+    pub fn held<T: Any>(&self) -> Option<&T> {
+        self.hold.0.downcast_ref()
     }
 }
 

@@ -13,7 +13,7 @@ const MAX_INLINE_BYTES: usize = 16 << 10;
 pub(super) const MAX_ERROR_BYTES: usize = 102_400;
 
 /// Streams and exit code of a command.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) exit_code: i32,
     pub(super) stdout: Stream,
@@ -25,7 +25,7 @@ pub(super) struct Outcome {
 }
 
 /// What an exec is remembered by.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) rootfs: Snapshot,
     /// Trees of the mounted directories and files, in the order of the mounts that have one.
@@ -38,9 +38,7 @@ impl Record {
     pub(super) fn pinned(mut self, store: &Store) -> Option<Self> {
         self.rootfs = store.pin(&self.rootfs)?;
         self.mounts = self.mounts.iter().map(|tree| store.pin(tree)).collect::<Option<_>>()?;
-        let streams = [&self.outcome.stdout, &self.outcome.stderr];
-        let blobs = streams.into_iter().filter_map(Stream::blob).map(|id| store.pin_blob(id));
-        self.outcome.pins = blobs.collect::<Option<_>>()?;
+        self.outcome = self.outcome.pinned(store)?;
         Some(self)
     }
 
@@ -53,6 +51,14 @@ impl Record {
 }
 
 impl Outcome {
+    /// The same with long streams kept on disk; none if one is gone.
+    pub(super) fn pinned(mut self, store: &Store) -> Option<Self> {
+        let streams = [&self.stdout, &self.stderr];
+        let blobs = streams.into_iter().filter_map(Stream::blob).map(|id| store.pin_blob(id));
+        self.pins = blobs.collect::<Option<_>>()?;
+        Some(self)
+    }
+
     /// Whether a stream was found missing or damaged.
     pub(super) fn is_lost(&self, store: &Store) -> bool {
         let streams = [&self.stdout, &self.stderr];

@@ -27,7 +27,7 @@ use redact::Known;
 use sandbox::{Network, Spec, Stdin, User};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Full, LayerId, RunWatch, Scratch, Snapshot, Target, Volume};
+use store::{Full, LayerId, RunWatch, Scratch, Snapshot, Store, Target, Volume};
 use tokio::sync::oneshot;
 
 /// Raised when a change here alters what a command observes or what a record holds.
@@ -75,13 +75,13 @@ pub(super) async fn run(
         let key = Digest::builder("action:live").digest(&key).text(&own).finish();
         return Ok(after(container, key, record.ok_or_else(lost)?));
     }
-    let bytes = match shared {
+    let made = match shared {
         true => cx.action(key, &usable, work).await?,
         false => cx.action_of_session(key, &usable, work).await?,
     };
     // What came of the action is held, so that nothing of it can have gone meanwhile.
-    let record = decode(&bytes).and_then(|record| record.pinned(&services.store));
-    Ok(after(container, key, record.ok_or_else(lost)?))
+    let record = made.held::<Record>().cloned();
+    Ok(after(container, key, record.ok_or_else(|| Error::internal("an exec holds no record"))?))
 }
 
 /// What the command left was found damaged just now.
@@ -262,7 +262,8 @@ async fn perform(
         Ok(exit) if command.expect.accepts(exit.code) => {
             drop(prepared.watch);
             let workspace = taken(&workspace);
-            return services.in_place(|| commit(workspace, captures, exit.code, line));
+            return services
+                .in_place(|| commit(workspace, captures, (exit.code, line), &services.store));
         }
         Ok(exit) => {
             let failure = failure(&command, exit.code, &captures);
@@ -552,8 +553,8 @@ fn open_mount(
 fn commit(
     workspace: Workspace,
     captures: Captures,
-    exit_code: i32,
-    label: String,
+    (exit_code, label): (i32, String),
+    store: &Store,
 ) -> Result<Remembered, Error> {
     let outcome = Outcome {
         exit_code,
@@ -562,6 +563,7 @@ fn commit(
         combined: captures.combined.map_or(Combined::Parts, Combined::Inline),
         pins: vec![],
     };
+    let outcome = outcome.pinned(store).ok_or_else(lost)?;
     let (rootfs, mounts) = keep(workspace)?;
     let record = Record { rootfs, mounts, outcome };
     let value = postcard::to_stdvec(&record)

@@ -166,6 +166,9 @@ impl Revealed {
         rootfs: &Snapshot,
         services: &Services,
     ) -> Result<Vec<sandbox::MountPoint>, Error> {
+        if self.files.is_empty() {
+            return Ok(vec![]);
+        }
         let view = services.store.view(rootfs);
         let mount = |(file, bytes): &(SecretFile, Arc<[u8]>)| {
             let owner = file.owner.resolve(&|path| owner::read_small_file(&view, path))?;

@@ -170,7 +170,7 @@ impl Plan {
         let work = self.work(call)?;
         let session = &self.session;
         let start = || work.run().boxed() as BoxFuture<'static, Evaluation>;
-        Ok(match session.flights().join(digest, || session.result(&digest), start) {
+        Ok(match session.flights().join(digest, |_| session.result(&digest), start) {
             Joined::Finished(outcome) => Begun::Finished(outcome),
             Joined::Flying(flight) => Begun::Flying(flight),
         })
