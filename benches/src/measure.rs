@@ -32,6 +32,15 @@ impl Sample {
         self.percentile(50)
     }
 
+    /// All of them in sequence, divided by how many they are.
+    pub(crate) fn mean(&self) -> Duration {
+        let all: Duration = self.0.iter().sum();
+        u32::try_from(self.0.len())
+            .ok()
+            .and_then(|count| all.checked_div(count))
+            .unwrap_or_default()
+    }
+
     /// The time that so many percent do not exceed; zero where nothing was measured.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
         let mut sorted = self.0.clone();

@@ -3,7 +3,7 @@
 //! Each command is new (a variable differs), so none is cached. Ours is the whole round trip of a
 //! client: query in, answer out. The others are whole runs of their program.
 
-use crate::floor::{self, Kind};
+use crate::floor::{self, Kind, TURN};
 use crate::measure::{Sample, ratio};
 use crate::ours::{Connection, Ours, fresh};
 use crate::peers::{Crun, Peers, Podman, available};
@@ -14,13 +14,11 @@ use std::time::Duration;
 
 pub(crate) const TITLE: &str = "one withExec([\"true\"]) inside a session, warm root, no network";
 
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 10;
 const WARM_UP: usize = 20;
 /// Of ours and of the floor, in each round.
-const STARTS: usize = 10;
+const STARTS: usize = 20;
 const CRUN_STARTS: usize = 5;
-/// Starts at the beginning of each floor program that are not counted: its own pages are new then.
-const FLOOR_WARM_UP: usize = 2;
 
 pub(crate) fn ask(report: &mut Report) -> Result<()> {
     let peers = Peers::prepare()?;
@@ -32,11 +30,11 @@ pub(crate) fn ask(report: &mut Report) -> Result<()> {
     }
     let mut sample = Sample::default();
     for _ in 0..ROUNDS {
-        for _ in 0..STARTS {
-            sample.push(step(&mut connection)?);
-        }
-        others.round()?;
+        let steps = (0..TURN + STARTS).map(|_| step(&mut connection));
+        sample.extend(steps.collect::<Result<Sample>>()?.without_first(TURN));
+        others.floors()?;
     }
+    others.peers(ROUNDS)?;
     report.sample("ours", &sample);
     others.figures(report);
     others.goals(report, "a step", &sample);
@@ -72,17 +70,25 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Measures everybody a few times.
-    pub(crate) fn round(&mut self) -> Result<()> {
-        self.bare.extend(floor_starts(Kind::Bare, &self.root)?);
-        self.furnished.extend(floor_starts(Kind::Furnished, &self.root)?);
-        if let Some(crun) = &self.crun {
-            for _ in 0..CRUN_STARTS {
-                self.crun_runs.push(crun.run()?);
+    /// Measures the floor a few times.
+    pub(crate) fn floors(&mut self) -> Result<()> {
+        self.bare.extend(floor::measure(Kind::Bare, &self.root, STARTS)?);
+        self.furnished.extend(floor::measure(Kind::Furnished, &self.root, STARTS)?);
+        Ok(())
+    }
+
+    /// Measures the peers. Not in turns with what is held against the floor: the kernel goes on taking
+    /// down what a peer has left for some time after its end, and who comes next would pay for that.
+    pub(crate) fn peers(&mut self, rounds: usize) -> Result<()> {
+        for _ in 0..rounds {
+            if let Some(crun) = &self.crun {
+                for _ in 0..CRUN_STARTS {
+                    self.crun_runs.push(crun.run()?);
+                }
             }
-        }
-        if let Some(podman) = &self.podman {
-            self.podman_runs.push(podman.run()?);
+            if let Some(podman) = &self.podman {
+                self.podman_runs.push(podman.run()?);
+            }
         }
         Ok(())
     }
@@ -113,8 +119,4 @@ impl<'a> Others<'a> {
             ratio(ours, &self.furnished),
         );
     }
-}
-
-fn floor_starts(kind: Kind, root: &std::path::Path) -> Result<Sample> {
-    Ok(floor::measure(kind, root, FLOOR_WARM_UP + STARTS)?.without_first(FLOOR_WARM_UP))
 }
