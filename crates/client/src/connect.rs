@@ -36,6 +36,7 @@ pub async fn connect(
     if !environment.session_port.is_empty() {
         return Session::join(&environment.session_port, &environment.session_token);
     }
+    let address = start::address(environment)?;
     let settings = ClientSettings {
         workdir: environment.workdir.to_string_lossy().into_owned(),
         home: environment.home(),
@@ -43,9 +44,10 @@ pub async fn connect(
         compat: options.compat,
         interactive: options.interactive,
         lock: options.lock,
+        remote: matches!(&address, Address::Other(route) if !route.is_local()),
     };
     let purpose = Purpose::Query(settings.clone());
-    let (connection, welcome, route) = match start::address(environment)? {
+    let (connection, welcome, route) = match address {
         Address::Other(route) => {
             let (connection, welcome) = dial(&route, purpose).await?;
             (connection, welcome, route)

@@ -228,9 +228,7 @@ impl Door {
         match greeting::read(&mut connection).await? {
             Err(reason) => greeting::refuse(&mut connection, reason).await,
             Ok(Purpose::Query(settings)) => self.query(connection, settings).await,
-            Ok(Purpose::Attach { session, hands_over }) => {
-                self.attach(connection, &session, hands_over).await
-            }
+            Ok(Purpose::Attach { session }) => self.attach(connection, &session).await,
             Ok(Purpose::HandOver { session, token }) => {
                 self.hand_over(connection, &session, &token).await
             }
@@ -262,7 +260,7 @@ impl Door {
             let session = answering.clone();
             async move { Ok::<Response<Body>, Infallible>(session.answer(request).await) }
         });
-        let remote = connection.get_ref().is_remote();
+        let remote = session.is_remote() || connection.get_ref().is_remote();
         let mut served = pin!(
             http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
@@ -286,18 +284,13 @@ impl Door {
     }
 
     /// A session's second connection, on which we ask.
-    async fn attach(
-        &self,
-        mut connection: Connection,
-        name: &str,
-        hands_over: bool,
-    ) -> io::Result<()> {
+    async fn attach(&self, mut connection: Connection, name: &str) -> io::Result<()> {
         let Some(session) = self.sessions.find(name) else {
             let reason = Error::user("there is no such session");
             return greeting::refuse(&mut connection, reason).await;
         };
         greeting::welcome(&mut connection, name).await?;
-        session.host().serve(connection, hands_over).await
+        session.host().serve(connection).await
     }
 
     /// A connection that brings one open directory of a session's client.

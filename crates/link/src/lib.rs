@@ -13,7 +13,7 @@ pub mod tls;
 mod token;
 
 pub use program::Program;
-pub use stream::Stream;
+pub use stream::{Duplex, Stream};
 pub use token::{Token, authorization};
 
 use std::time::Duration;

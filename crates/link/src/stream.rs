@@ -1,9 +1,11 @@
 //! [`Stream`]: bytes to and from the other side, over whatever there is.
 
-use crate::Program;
+use crate::{KEEP_ALIVE_INTERVAL, Program};
+use std::fmt::Debug;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsStream;
@@ -19,7 +21,14 @@ pub enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
     /// The streams of a program.
     Program(Box<Program>),
+    /// A stream within a connection to another machine.
+    Within(Box<dyn Duplex>),
 }
+
+/// Both directions in one.
+pub trait Duplex: AsyncRead + AsyncWrite + Debug + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Debug + Send + Unpin> Duplex for T {}
 
 impl Stream {
     /// The socket of this machine, if it is one.
@@ -42,6 +51,13 @@ impl Stream {
     pub fn is_remote(&self) -> bool {
         !matches!(self, Self::Unix(_))
     }
+
+    /// How often the other side is to be asked whether it is there. Not on a stream within a connection that has
+    /// such questions itself: there they would wait behind what is on its way.
+    pub fn keep_alive_interval(&self) -> Option<Duration> {
+        let asks = self.is_remote() && !matches!(self, Self::Within(_));
+        asks.then_some(KEEP_ALIVE_INTERVAL)
+    }
 }
 
 impl From<UnixStream> for Stream {
@@ -61,6 +77,7 @@ impl AsyncRead for Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
             Self::Program(program) => Pin::new(program).poll_read(context, buffer),
+            Self::Within(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -76,6 +93,7 @@ impl AsyncWrite for Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
             Self::Program(program) => Pin::new(program).poll_write(context, bytes),
+            Self::Within(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -85,6 +103,7 @@ impl AsyncWrite for Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
             Self::Tls(stream) => Pin::new(stream).poll_flush(context),
             Self::Program(program) => Pin::new(program).poll_flush(context),
+            Self::Within(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
@@ -94,6 +113,7 @@ impl AsyncWrite for Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Program(program) => Pin::new(program).poll_shutdown(context),
+            Self::Within(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 
@@ -107,6 +127,7 @@ impl AsyncWrite for Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, buffers),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(context, buffers),
             Self::Program(program) => Pin::new(program).poll_write_vectored(context, buffers),
+            Self::Within(stream) => Pin::new(stream).poll_write_vectored(context, buffers),
         }
     }
 
@@ -116,6 +137,7 @@ impl AsyncWrite for Stream {
             Self::Tcp(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
             Self::Program(program) => program.is_write_vectored(),
+            Self::Within(stream) => stream.is_write_vectored(),
         }
     }
 }

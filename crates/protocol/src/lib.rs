@@ -26,4 +26,4 @@ pub use value::{RecordValue, Value};
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Version of the wire between client and engine. Raised when an old peer could misread a new one.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;

@@ -5,6 +5,9 @@
 //! On a `Query` connection the client asks and the engine serves the paths below. On an `Attach`
 //! connection it is the other way round: the engine asks and the client serves [`crate::attach`].
 //! The session lives as long as its `Query` connection.
+//!
+//! A client on another machine has one connection, because each may cost a login: what would be its `Attach`
+//! connection is a stream within the first, for which it asks with `CONNECT` [`ATTACH_AUTHORITY`].
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
@@ -19,6 +22,8 @@ pub const SCHEMA_PATH: &str = "/schema";
 pub const CLOSE_PATH: &str = "/close";
 /// `GET`: an [`EngineStatus`] as JSON.
 pub const STATUS_PATH: &str = "/status";
+/// `CONNECT`: the stream becomes a connection on which the engine asks, as on one with [`Purpose::Attach`].
+pub const ATTACH_AUTHORITY: &str = "attach:1";
 
 /// Request header by which our own command line asks for error kinds: every error then carries an
 /// extension `_type`. Published clients do not send it and get the plain form.
@@ -57,15 +62,11 @@ pub struct Hello {
 pub enum Purpose {
     /// Opens a session and queries on it.
     Query(ClientSettings),
-    /// Serves attachables for the session with this secret name.
-    #[serde(rename_all = "camelCase")]
+    /// Serves attachables for the session with this secret name, on the engine's own machine: such a client can
+    /// hand open directories over, see [`Purpose::HandOver`].
     Attach {
         /// The name that [`Welcome`] gave.
         session: String,
-        /// Whether the client can hand open directories over, see [`Purpose::HandOver`]. One that
-        /// cannot is not asked to: on a slow link every question counts.
-        #[serde(default)]
-        hands_over: bool,
     },
     /// Hands one open directory to the session with this secret name: after the welcome the client
     /// sends one byte with one descriptor.
@@ -103,6 +104,8 @@ pub struct ClientSettings {
     pub interactive: Vec<String>,
     /// What becomes of look-ups.
     pub lock: LockMode,
+    /// Whether the client is on another machine. The engine cannot tell: what comes by ssh comes to its socket.
+    pub remote: bool,
 }
 
 /// What becomes of look-ups, such as the digest of a tag, that a file of the project can record.

@@ -2,13 +2,17 @@
 
 use super::free_port;
 use crate::core::export_tree::{listing, sample};
+use rustix::process::Signal;
 use std::fs::{self, Permissions};
 use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use testkit::process::wait_until;
-use testkit::{Cli, State};
+use testkit::process::{signal, wait_until};
+use testkit::{Cli, Random, State};
+
+/// Where the client's `ssh` writes the id of its process, a line for each login.
+const LOGINS: &str = "logins";
 
 /// An ssh server on loopback whose one user's commands find the program under test.
 pub(crate) struct Server {
@@ -44,6 +48,12 @@ impl Server {
     pub(crate) fn cli(&self, words: &[&str]) -> Cli<'_> {
         let variables = self.environment().into_iter();
         variables.fold(self.client.cli(words), |run, (name, value)| run.env(name, value))
+    }
+
+    /// The processes that have logged in, or tried to.
+    fn logins(&self) -> Vec<i32> {
+        let text = fs::read_to_string(self.client.home().join(LOGINS)).unwrap_or_default();
+        text.lines().map(|line| line.parse().unwrap()).collect()
     }
 
     /// What the client finds the engine by.
@@ -94,7 +104,11 @@ fn login(client: &State, server_home: &Path, port: u16) {
     fs::write(&config, text).unwrap();
     let bin = client.home().join("bin");
     private_folder(&bin);
-    let script = format!("#!/bin/sh\nexec /usr/bin/ssh -F '{}' \"$@\"\n", config.display());
+    let script = format!(
+        "#!/bin/sh\necho $$ >>'{}'\nexec /usr/bin/ssh -F '{}' \"$@\"\n",
+        client.home().join(LOGINS).display(),
+        config.display()
+    );
     fs::write(bin.join("ssh"), script).unwrap();
     fs::set_permissions(bin.join("ssh"), Permissions::from_mode(0o700)).unwrap();
 }
@@ -116,6 +130,7 @@ fn the_engine_is_started_on_its_machine_and_uses_the_clients_files() {
     sample(&source);
     server.cli(&["core", "host", "directory", "--path=src", "-o", "copy"]).run().ok();
     assert_eq!(listing(&server.client.workdir().join("copy")), listing(&source));
+    assert_eq!(server.logins().len(), 1, "a user who types a password types it once");
     let before = server.engine.engine().pid;
     let rootfs = format!("--directory={}", testkit::busybox().display());
     let words = ["core", "container", "with-rootfs", &rootfs, "with-exec", "--args=id", "stdout"];
@@ -148,4 +163,22 @@ fn a_client_without_ssh_says_so() {
     let run = state.cli(["core", "version"]).env("CITOOL_ENGINE", "ssh://host.example");
     let output = run.env("PATH", "/nowhere").run();
     assert!(output.fails(1).contains("cannot run `ssh`"), "{output:#?}");
+}
+
+#[test]
+fn a_client_that_vanishes_behind_ssh_takes_its_work_with_it() {
+    let server = Server::start();
+    let rootfs = format!("--directory={}", testkit::busybox().display());
+    let script =
+        format!("--args=sh,-c,echo running {}; sleep 1000000", Random::new("vanishing").word());
+    let words = ["core", "container", "with-rootfs", &rootfs, "with-exec", &script, "stdout"];
+    let mut running = server.cli(&words).spawn();
+    running.wait_for("| running");
+    // What a machine that has lost its power says: nothing, while its connections stay.
+    let frozen = server.logins();
+    frozen.iter().for_each(|pid| signal(*pid, Signal::STOP));
+    let ended = || server.engine.log().contains("session ended");
+    assert!(wait_until(server.engine.remaining(), ended), "{}", server.engine.log());
+    frozen.iter().for_each(|pid| signal(*pid, Signal::KILL));
+    running.wait().fails(1);
 }

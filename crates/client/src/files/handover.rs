@@ -84,7 +84,7 @@ fn owner() -> (u32, u32) {
 /// Sends an open directory to the engine. Says whether it did.
 async fn send(host: &HostPaths, directory: &OwnedFd, token: String) -> Result<bool, crate::Error> {
     let purpose = Purpose::HandOver { session: host.engine.session.clone(), token };
-    if !host.engine.route.hands_over() || !have_all_rights_of_our_user() {
+    if !host.engine.route.is_local() || !have_all_rights_of_our_user() {
         return Ok(false);
     }
     let (connection, _) = dial(&host.engine.route, purpose).await?;

@@ -84,9 +84,10 @@ pub(crate) async fn serve(connection: Connection, settings: &ClientSettings, eng
         async move { Ok::<_, Infallible>(answer(&host, request).await) }
     });
     let remote = connection.get_ref().is_remote();
+    let keep_alive = connection.get_ref().keep_alive_interval();
     let served = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
-        .keep_alive_interval(remote.then_some(link::KEEP_ALIVE_INTERVAL))
+        .keep_alive_interval(keep_alive)
         .keep_alive_timeout(link::KEEP_ALIVE_TIMEOUT)
         .initial_stream_window_size(link::stream_window(remote))
         .initial_connection_window_size(CONNECTION_WINDOW)

@@ -43,8 +43,8 @@ impl Route {
         }
     }
 
-    /// Whether open directories can be handed over on it.
-    pub(crate) fn hands_over(&self) -> bool {
+    /// Whether it stays on this machine: only then can open directories be handed over on it.
+    pub(crate) fn is_local(&self) -> bool {
         matches!(self, Self::Socket(_))
     }
 

@@ -1,7 +1,7 @@
 //! [`Session`]: an open session with an engine, and all that can be asked on it.
 //!
-//! A session is two connections: on one the client asks, on the other it serves its files. It ends
-//! with [`Session::close`], which waits until everything it made is safe, or by being dropped, which
+//! A session is two connections: on one the client asks, on the other it serves its files. To another machine the
+//! second is a stream within the first. It ends with [`Session::close`], which waits until everything it made is safe, or by being dropped, which
 //! makes the engine cancel what still runs for it.
 
 mod events;
@@ -20,10 +20,12 @@ use crate::{Error, Notices};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
+use hyper_util::rt::TokioIo;
+use link::Stream;
 use protocol::schema::Schema;
 use protocol::session::{
-    CLOSE_PATH, ClientSettings, ERROR_KINDS_HEADER, EVENTS_PATH, EngineStatus, LockMode, Purpose,
-    QUERY_PATH, SCHEMA_PATH, STATUS_PATH, Welcome,
+    ATTACH_AUTHORITY, CLOSE_PATH, ClientSettings, ERROR_KINDS_HEADER, EVENTS_PATH, EngineStatus,
+    LockMode, Purpose, QUERY_PATH, SCHEMA_PATH, STATUS_PATH, Welcome,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -58,7 +60,7 @@ pub struct Session {
 
 impl Session {
     /// Opens a session on a greeted connection and begins to serve files on a second one, which is
-    /// dialled while the first requests are already on their way.
+    /// opened while the first requests are already on their way.
     pub(crate) async fn open(
         connection: Connection,
         welcome: Welcome,
@@ -66,11 +68,10 @@ impl Session {
         engine: files::Engine,
     ) -> Result<Self, Error> {
         let (requests, connection) = Requests::over(connection).await?;
-        let hands_over = engine.route.hands_over();
-        let purpose = Purpose::Attach { session: engine.session.clone(), hands_over };
+        let asking = requests.clone();
         let attachables = Task::spawn(async move {
-            match dial(&engine.route, purpose).await {
-                Ok((connection, _)) => files::serve(connection, &settings, engine).await,
+            match attach(&asking, &engine).await {
+                Ok(connection) => files::serve(connection, &settings, engine).await,
                 Err(error) => tracing::warn!(%error, "cannot serve files to the engine"),
             }
         });
@@ -181,6 +182,22 @@ impl Session {
         }
         serde_json::from_slice(&body).map_err(|error| Error::BadAnswer(format!("{path}: {error}")))
     }
+}
+
+/// Opens the connection on which the engine asks.
+async fn attach(requests: &Requests, engine: &files::Engine) -> Result<Connection, Error> {
+    if engine.route.is_local() {
+        let purpose = Purpose::Attach { session: engine.session.clone() };
+        let (connection, _) = dial(&engine.route, purpose).await?;
+        return Ok(connection);
+    }
+    let request = Request::connect(ATTACH_AUTHORITY).body(empty()).expect("a fixed head is valid");
+    let response = requests.send(request).await?;
+    if !response.status().is_success() {
+        return Err(Error::BadAnswer(format!("{ATTACH_AUTHORITY}: {}", response.status())));
+    }
+    let stream = hyper::upgrade::on(response).await.map_err(|error| lost(&error))?;
+    Ok(Connection::new(Stream::Within(Box::new(TokioIo::new(stream)))))
 }
 
 async fn collect(body: hyper::body::Incoming) -> Result<Bytes, Error> {

@@ -67,9 +67,10 @@ impl Requests {
     pub(crate) async fn over(connection: Connection) -> Result<(Self, Spawned), Error> {
         let spawner = Spawner::default();
         let remote = connection.get_ref().is_remote();
+        let keep_alive = connection.get_ref().keep_alive_interval();
         let (sender, driver) = http2::Builder::new(spawner.clone())
             .timer(TokioTimer::new())
-            .keep_alive_interval(remote.then_some(link::KEEP_ALIVE_INTERVAL))
+            .keep_alive_interval(keep_alive)
             .keep_alive_timeout(link::KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true)
             .initial_stream_window_size(link::stream_window(remote))

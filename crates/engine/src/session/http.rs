@@ -8,14 +8,18 @@ use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
+use hyper_util::rt::TokioIo;
+use link::Stream;
 use protocol::SpanId;
 use protocol::session::{
-    CLOSE_PATH, ERROR_KINDS_HEADER, EVENTS_PATH, MAX_BODY_BYTES, PARENT_SPAN_HEADER, QUERY_PATH,
-    SCHEMA_PATH, STATUS_PATH,
+    ATTACH_AUTHORITY, CLOSE_PATH, ERROR_KINDS_HEADER, EVENTS_PATH, MAX_BODY_BYTES,
+    PARENT_SPAN_HEADER, QUERY_PATH, SCHEMA_PATH, STATUS_PATH,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::io;
 use std::sync::Arc;
+use tokio::io::BufReader;
 
 /// JSON up to this size is read where it arrives; more of it would keep others waiting.
 const SMALL_JSON: usize = 1 << 20;
@@ -23,6 +27,9 @@ const SMALL_JSON: usize = 1 << 20;
 impl Session {
     /// The answer to one request. Dropping the future cancels the request.
     pub(crate) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        if *request.method() == Method::CONNECT {
+            return self.attach(request);
+        }
         let allowed = match request.uri().path() {
             QUERY_PATH | CLOSE_PATH => Method::POST,
             EVENTS_PATH | SCHEMA_PATH | STATUS_PATH => Method::GET,
@@ -52,6 +59,28 @@ impl Session {
             reply = self.graph.execute(request) => json_answer(reply),
             () = self.ended() => refusal(StatusCode::GONE, "the session has ended"),
         }
+    }
+
+    /// Makes the stream of a request the way to the client's files. It ends with the session, which the connection
+    /// that it is part of has to wait for.
+    fn attach(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        if request.uri() != ATTACH_AUTHORITY {
+            return refusal(StatusCode::NOT_FOUND, &format!("`{}` is not here", request.uri()));
+        }
+        tokio::spawn(async move {
+            let serving = async {
+                let stream =
+                    TokioIo::new(hyper::upgrade::on(request).await.map_err(io::Error::other)?);
+                self.host.serve(BufReader::new(Stream::Within(Box::new(stream)))).await
+            };
+            tokio::select! {
+                served = serving => if let Err(error) = served {
+                    tracing::debug!(%error, "the way to a client's files broke");
+                },
+                () = self.closed() => {}
+            }
+        });
+        Response::new(full(""))
     }
 
     fn events(&self) -> Response<Body> {

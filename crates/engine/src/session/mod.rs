@@ -84,6 +84,11 @@ impl Session {
         &self.settings.labels
     }
 
+    /// Whether the client says that it is on another machine.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.settings.remote
+    }
+
     /// The client's files.
     pub(crate) fn host(&self) -> &AttachedHost {
         &self.host

@@ -56,18 +56,45 @@ async fn a_session_is_flushed_before_it_is_let_go() {
 }
 
 #[tokio::test]
+async fn a_client_with_one_connection_serves_its_files_there_until_the_session_ends() {
+    let world = World::new();
+    let document = "{ ask(uri: \"env://A\") }";
+    let session = world.session().await;
+    let serving = session.serve_within("hidden").await;
+    assert_eq!(session.query(document).await["data"]["ask"], "hidden");
+    // Neither waits for the other.
+    let (status, _) = session.ask("POST", CLOSE_PATH, "").await;
+    assert_eq!(status, StatusCode::OK);
+    session.driver.await.unwrap();
+    serving.await.unwrap();
+    // The same without a goodbye.
+    let session = world.session().await;
+    let serving = session.serve_within("hidden").await;
+    assert_eq!(session.query(document).await["data"]["ask"], "hidden");
+    session.hang_up().await;
+    serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn only_the_way_to_files_is_opened_within_a_connection() {
+    let world = World::new();
+    let session = world.session().await;
+    let request = Request::connect("elsewhere:80").body(Full::default()).unwrap();
+    assert_eq!(session.send(request).await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(session.query("{ echo(text: \"a\") }").await["data"]["echo"], "a");
+}
+
+#[tokio::test]
 async fn nobody_attaches_to_a_session_that_has_ended() {
     let world = World::new();
     let session = world.session().await;
     let name = session.name.clone();
-    let (mut attached, _) =
-        world.greet(&hello(Purpose::Attach { session: name.clone(), hands_over: true })).await;
+    let (mut attached, _) = world.greet(&hello(Purpose::Attach { session: name.clone() })).await;
     session.hang_up().await;
     // The second connection ends with the first.
     let mut rest = vec![];
     let _ = attached.read_to_end(&mut rest).await;
-    let (_, greeting) =
-        world.greet(&hello(Purpose::Attach { session: name, hands_over: true })).await;
+    let (_, greeting) = world.greet(&hello(Purpose::Attach { session: name })).await;
     assert!(matches!(greeting, Greeting::Refused(_)));
 }
 

@@ -55,7 +55,7 @@ async fn a_greeting_without_end_is_cut_off() {
 async fn only_a_session_that_is_open_can_be_attached_to() {
     let world = World::new();
     let session = world.session().await;
-    let attach = |name: &str| hello(Purpose::Attach { session: name.into(), hands_over: true });
+    let attach = |name: &str| hello(Purpose::Attach { session: name.into() });
     let (_stream, greeting) = world.greet(&attach(&session.name)).await;
     assert!(matches!(greeting, Greeting::Welcome(_)));
     let error = refusal(world.greet(&attach(&"0".repeat(64))).await.1);

@@ -7,10 +7,13 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use protocol::session::{ClientSettings, Greeting, Hello, Purpose, QUERY_PATH};
+use protocol::attach::SECRET_PATH;
+use protocol::session::{ATTACH_AUTHORITY, ClientSettings, Greeting, Hello, Purpose, QUERY_PATH};
 use protocol::{Error, VERSION, WIRE_VERSION};
 use serde_json::Value;
+use std::convert::Infallible;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -33,6 +36,7 @@ const SDL: &str = r#"
         hang(name: String!): String!
         talk(text: String!): String!
         meet(number: Int!): String!
+        ask(uri: String!): String!
     }
 "#;
 
@@ -125,6 +129,24 @@ impl Op for Meet {
     }
 }
 
+/// Asks the client for a secret.
+#[derive(Args)]
+struct Ask {
+    /// What for.
+    uri: String,
+}
+
+impl Op for Ask {
+    type Parent = Root;
+    type Output = String;
+    const NAME: &'static str = "ask";
+
+    async fn run(&self, _: &Root, cx: &Context) -> Result<String, Error> {
+        let answer = cx.get::<api::host::Host>()?.files().secret(self.uri.clone()).await?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+}
+
 /// An engine that is only a door.
 pub(crate) struct World {
     dir: TempDir,
@@ -142,6 +164,7 @@ impl World {
     pub(crate) fn with_idle_timeout(idle_timeout: Duration) -> Self {
         let mut builder = Graph::builder(SDL).unwrap();
         builder.install::<Echo>().install::<Hang>().install::<Talk>().install::<Meet>();
+        builder.install::<Ask>();
         let graph = builder.build(Arc::new(NoMemo), [0; 32]).unwrap();
         let (sender, news) = mpsc::unbounded_channel();
         let mut extensions = Extensions::new();
@@ -237,6 +260,22 @@ impl Client {
         let status = response.status();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    /// Serves secrets on a stream within this connection: every one is `answer`.
+    pub(crate) async fn serve_within(&self, answer: &'static str) -> JoinHandle<()> {
+        let request = Request::connect(ATTACH_AUTHORITY).body(Full::default()).unwrap();
+        let response = self.send(request).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let stream = hyper::upgrade::on(response).await.unwrap();
+        let service = service_fn(move |request: Request<Incoming>| async move {
+            assert_eq!(request.uri().path(), SECRET_PATH);
+            Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(answer))))
+        });
+        let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+        tokio::spawn(async move {
+            let _ = builder.serve_connection(stream, service).await;
+        })
     }
 
     /// Runs a document.

@@ -32,8 +32,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// How long a client may take to dial another connection.
-const ATTACH_TIME: Duration = Duration::from_secs(10);
+/// How long a client may take to open the way to its files, which it does as soon as it is welcome.
+const ATTACH_TIME: Duration = Duration::from_secs(60);
 
 /// The client's files.
 pub(crate) struct AttachedHost {
@@ -66,11 +66,12 @@ impl Default for AttachedHost {
 
 impl AttachedHost {
     /// Makes this connection the way to the client, until it ends.
-    pub(crate) async fn serve(&self, connection: Connection, hands_over: bool) -> io::Result<()> {
+    pub(crate) async fn serve(&self, connection: Connection) -> io::Result<()> {
         let remote = connection.get_ref().is_remote();
+        let keep_alive = connection.get_ref().keep_alive_interval();
         let shaken = Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
-            .keep_alive_interval(remote.then_some(link::KEEP_ALIVE_INTERVAL))
+            .keep_alive_interval(keep_alive)
             .keep_alive_timeout(link::KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true)
             .initial_stream_window_size(link::stream_window(remote))
@@ -79,7 +80,8 @@ impl AttachedHost {
             .await;
         // Nobody waits for a client that has come and is of no use.
         let (sender, driver) = shaken.inspect_err(|_| self.end()).map_err(io::Error::other)?;
-        self.hands_over.store(hands_over && !remote, Ordering::Relaxed);
+        // One on another machine is not even asked to: on a slow link every question counts.
+        self.hands_over.store(!remote, Ordering::Relaxed);
         // One that was here before is replaced: its requests fail and are not sent again.
         self.link.send_replace(Link::Attached(sender));
         let driven = driver.await;
@@ -97,7 +99,7 @@ impl AttachedHost {
         let mut link = self.link.subscribe();
         let settled = link.wait_for(|link| !matches!(link, Link::Expected));
         let settled = tokio::time::timeout(ATTACH_TIME, settled).await;
-        let late = |_| unreachable_client("it did not open its second connection");
+        let late = |_| unreachable_client("it did not open the way to them");
         match settled.map_err(late)?.map(|link| link.clone()) {
             Ok(Link::Attached(sender)) => Ok(sender),
             _ => Err(unreachable_client("its connection is closed")),

@@ -89,6 +89,7 @@ impl Nester {
             compat: above.compat.clone(),
             interactive: vec![],
             lock: above.lock,
+            remote: false,
         };
         let root = (opened.root, cx.get::<Host>()?.clone());
         let files = Files::new(root, (workdir, home), hidden).map_err(broken)?;

@@ -46,7 +46,7 @@ async fn noise_in_place_of_a_client_ends_every_question() {
         let host = Arc::new(AttachedHost::default());
         let serving = tokio::spawn({
             let host = host.clone();
-            async move { host.serve(BufReader::new(ours.into()), true).await }
+            async move { host.serve(BufReader::new(ours.into())).await }
         });
         let mut noise = vec![0; random.below(4096) as usize];
         random.damage(&mut noise);

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 fn attached(client: UnixStream) -> Arc<AttachedHost> {
     let host = Arc::new(AttachedHost::default());
     let serving = host.clone();
-    tokio::spawn(async move { serving.serve(BufReader::new(client.into()), true).await });
+    tokio::spawn(async move { serving.serve(BufReader::new(client.into())).await });
     host
 }
 
