@@ -241,10 +241,6 @@ impl Driver {
                 self.signal();
                 self.address = place.and_then(|place| inner.address(place));
                 self.introduce();
-                // What another program makes is not there before that says so.
-                if inner.settings().runtime.is_none() {
-                    self.announce();
-                }
             }
             Status::Files => {
                 let mut files = descriptors.into_iter();

@@ -94,6 +94,7 @@ impl Launch {
             mounts: entries,
             group_files: group.map_or(0, |group| group.entrances().count() as u8),
             held: company.is_some(),
+            led: spec.lead.is_some(),
             beside,
             resolves: network != Network::None,
             terminal: spec.terminal.as_ref().map(|it| (it.size.columns, it.size.rows)),

@@ -130,6 +130,8 @@ pub(crate) struct Run {
     pub(crate) resolves: bool,
     /// Whether the command begins only when the engine says so.
     pub(crate) held: bool,
+    /// Whether somebody wants to hear [`Status::Begun`].
+    pub(crate) led: bool,
     /// Whether it runs in the namespaces of another container.
     pub(crate) beside: bool,
     /// Columns and rows of the terminal that it runs on, if it runs on one.
@@ -179,7 +181,7 @@ pub(crate) enum Status {
     Terminal,
     /// A port is open; the listening socket and the container's root come along.
     Endpoint,
-    /// A program that makes containers has started the command.
+    /// The container is whole and the command begins.
     Begun,
     /// The command did not begin.
     Failed(Failure),

@@ -38,20 +38,37 @@ pub(super) fn run(command: &Command, status: &OwnedFd) -> i32 {
 
 /// Buries, and passes signals on to the command, until that ends; the result is its exit code.
 pub(super) fn attend(command: Pid) -> i32 {
-    Watch { signalled: command, bequest: None }.until(command, &mut |_, _| {})
+    let mut watch = Watch::new(None);
+    watch.pass_on_to(command);
+    watch.until(command, &mut |_, _| {})
 }
 
 /// What becomes of signals while a process is waited for.
 pub(super) struct Watch {
     /// Who gets them.
-    pub(super) signalled: Pid,
+    signalled: Option<Pid>,
+    /// Those that came when there was nobody yet to get them.
+    held: Vec<Signal>,
     /// The signal that says that whoever started this process is gone, upon which it kills instead.
-    pub(super) bequest: Option<Signal>,
+    bequest: Option<Signal>,
 }
 
 impl Watch {
+    /// Holds all signals, until there is somebody to pass them on to.
+    pub(super) fn new(bequest: Option<Signal>) -> Watch {
+        Watch { signalled: None, held: Vec::new(), bequest }
+    }
+
+    /// From now on signals go to this process, those first that came before.
+    pub(super) fn pass_on_to(&mut self, process: Pid) {
+        self.signalled = Some(process);
+        for signal in std::mem::take(&mut self.held) {
+            self.pass_on(signal);
+        }
+    }
+
     /// Buries until a process ends; the result is its exit code. The other ends go to `noted`.
-    pub(super) fn until(&self, awaited: Pid, noted: &mut dyn FnMut(Pid, i32)) -> i32 {
+    pub(super) fn until(&mut self, awaited: Pid, noted: &mut dyn FnMut(Pid, i32)) -> i32 {
         loop {
             match sys::next_signal() {
                 libc::SIGCHLD => {
@@ -61,16 +78,21 @@ impl Watch {
                 }
                 // It may have ended this instant; its SIGCHLD is then already waiting.
                 signal => match Signal::from_named_raw(signal) {
-                    Some(signal) if self.bequest == Some(signal) => self.kill(Signal::KILL),
-                    Some(signal) => self.kill(signal),
+                    Some(signal) if self.bequest == Some(signal) => self.pass_on(Signal::KILL),
+                    Some(signal) => self.pass_on(signal),
                     None => {}
                 },
             }
         }
     }
 
-    fn kill(&self, signal: Signal) {
-        let _ = kill_process(self.signalled, signal);
+    fn pass_on(&mut self, signal: Signal) {
+        match self.signalled {
+            Some(process) => {
+                let _ = kill_process(process, signal);
+            }
+            None => self.held.push(signal),
+        }
     }
 }
 

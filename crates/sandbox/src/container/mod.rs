@@ -123,8 +123,16 @@ fn begin(world: &World, waited: Waited<'_>, packet: &[u8], descriptors: Vec<Owne
     }
     match prepare((world, &status), waited, packet, descriptors.collect()) {
         Ok((run, _)) if run.held && !released(&status) => NOT_BEGUN,
-        Ok((run, command)) if run.init => init::run(&command, &status),
-        Ok((_, command)) => report(&status, command.execute(&status)),
+        Ok((run, command)) => {
+            // Not before: who enters a container that is not whole finds another root.
+            if run.led {
+                tell(status.as_fd(), &Status::Begun, &[]);
+            }
+            match run.init {
+                true => init::run(&command, &status),
+                false => report(&status, command.execute(&status)),
+            }
+        }
         Err(failure) => report(&status, failure),
     }
 }

@@ -13,10 +13,10 @@ pub(crate) use calls::{
     loopback_up, set_mount_attributes, set_own_mount_attributes, take_descriptor, unshare, watched,
 };
 pub(crate) use process::{
-    Clone3, Pace, Strings, clone_process, execute, execute_descriptor, exit_now, place_descriptor,
-    set_pace, spawn_in_shared_memory, trace_me, wait_with_usage,
+    Buried, Clone3, Pace, Strings, clone_process, execute, execute_descriptor, exit_now,
+    place_descriptor, set_pace, spawn_in_shared_memory, trace_me, wait_for, wait_for_any,
 };
-pub(crate) use signals::{block_all, default_all, next_signal, unblock_all};
+pub(crate) use signals::{block_all, default_all, next_signal, unblock_all, watch_children};
 
 /// What the last call of this thread failed with.
 fn last_error() -> rustix::io::Errno {

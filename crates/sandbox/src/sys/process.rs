@@ -194,14 +194,32 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Buries an ended child: its exit code (128 plus the signal that ended it) and what it and all that
-/// it waited for have used. None if it has not ended.
-pub(crate) fn wait_with_usage(pid: i32) -> Result<Option<(i32, Usage)>, Errno> {
+/// A child that has ended and is buried.
+pub(crate) struct Buried {
+    pub(crate) pid: i32,
+    /// Its exit code, or 128 plus the signal that ended it.
+    pub(crate) code: i32,
+    /// What it and all that it waited for have used.
+    pub(crate) usage: Usage,
+}
+
+/// Buries a child; none if it has not ended.
+pub(crate) fn wait_for(pid: i32) -> Result<Option<Buried>, Errno> {
+    wait4(pid)
+}
+
+/// Buries any child that has ended.
+pub(crate) fn wait_for_any() -> Result<Option<Buried>, Errno> {
+    wait4(-1)
+}
+
+fn wait4(which: i32) -> Result<Option<Buried>, Errno> {
     let mut status: c_int = 0;
     // SAFETY: an all-zero rusage is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both out-parameters live until the call returns.
-    match unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut usage) } {
+    let pid = unsafe { libc::wait4(which, &raw mut status, libc::WNOHANG, &raw mut usage) };
+    match pid {
         -1 => return Err(last_error()),
         0 => return Ok(None),
         _ => {}
@@ -216,7 +234,7 @@ pub(crate) fn wait_with_usage(pid: i32) -> Result<Option<(i32, Usage)>, Errno> {
         system: duration(usage.ru_stime),
         max_resident: usage.ru_maxrss as u64 * 1024,
     };
-    Ok(Some((code, usage)))
+    Ok(Some(Buried { pid, code, usage }))
 }
 
 fn duration(time: libc::timeval) -> Duration {

@@ -1,7 +1,10 @@
 //! Signal masks and dispositions of this process.
 #![expect(unsafe_code, reason = "signal masks have no safe wrappers")]
 
+use super::last_error;
+use rustix::io::Errno;
 use std::mem::MaybeUninit;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// Highest signal number of Linux on the platforms we build for.
 const LAST_SIGNAL: i32 = 64;
@@ -59,4 +62,21 @@ pub(crate) fn next_signal() -> i32 {
             return signal;
         }
     }
+}
+
+/// A descriptor that can be read whenever a child has ended. SIGCHLD must be blocked.
+pub(crate) fn watch_children() -> Result<OwnedFd, Errno> {
+    // SAFETY: an all-zero set is a valid one to fill.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set lives until the calls return.
+    let descriptor = unsafe {
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    if descriptor < 0 {
+        return Err(last_error());
+    }
+    // SAFETY: the call has just made it, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -9,7 +9,7 @@ use super::world::{self, World};
 use super::{NAME, role_socket};
 use crate::container::{self, Reach};
 use crate::packet;
-use crate::sys::{self, Clone3};
+use crate::sys::{self, Buried, Clone3};
 use crate::wire::{self, Failure, Ready, Setup, Status};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -23,6 +23,8 @@ const MOST_LINES: usize = 8;
 
 /// What epoll calls the request socket; pids are never zero.
 const REQUESTS: i32 = 0;
+/// What epoll calls the ends of children; pids are never as large.
+const CHILDREN: i32 = i32::MAX;
 
 /// The whole life of a zygote. The role that [`super::Zygote::start`] starts our binary in must do
 /// nothing but call this and exit with what it returns.
@@ -93,6 +95,7 @@ fn start(socket: &OwnedFd) -> Result<Option<Zygote<'_>>, String> {
         buffer,
         world,
         containers,
+        children: None,
         nest: None,
         wanted: false,
         lines: Vec::new(),
@@ -106,6 +109,8 @@ struct Zygote<'a> {
     buffer: Vec<u8>,
     world: World,
     containers: HashMap<i32, Container>,
+    /// Tells of the end of every child, once there may be others than containers.
+    children: Option<OwnedFd>,
     nest: Option<Nest>,
     /// Whether a nest should be made when there is time.
     wanted: bool,
@@ -145,6 +150,7 @@ impl Zygote<'_> {
                 match event.data.u64() as i32 {
                     REQUESTS if !self.take_request() => return 0,
                     REQUESTS => {}
+                    CHILDREN => self.bury_orphans(),
                     name if name < 0 => self.hear(-name),
                     pid => self.bury(pid),
                 }
@@ -189,6 +195,11 @@ impl Zygote<'_> {
                 return self.begun(pid, container, descriptors);
             }
         }
+        if network == wire::NETWORK_BESIDE
+            && let Err(error) = self.adopt_orphans()
+        {
+            return fail(status.as_fd(), Failure::setup("watch")(error));
+        }
         let line = self.line(network);
         let Some(reach) = line.as_ref().map(Line::reach).or_else(|| self.reach(network)) else {
             return fail(status.as_fd(), Failure::setup("find the network")(Errno::INVAL));
@@ -218,6 +229,29 @@ impl Zygote<'_> {
                 }
             },
             Err(error) => fail(status.as_fd(), Failure::setup("clone")(error)),
+        }
+    }
+
+    /// Sees to it that all of what runs beside a container is buried. It is in there, and its parent outside: once that
+    /// is killed, the machine's process 1 would have to bury it, and until then the container does not end.
+    /// Some never do, and others take their time.
+    fn adopt_orphans(&mut self) -> Result<(), Errno> {
+        if self.children.is_none() {
+            rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+            let children = sys::watch_children()?;
+            watch(&self.epoll, children.as_fd(), CHILDREN)?;
+            self.children = Some(children);
+        }
+        Ok(())
+    }
+
+    fn bury_orphans(&mut self) {
+        // Many ends can be one signal.
+        if let Some(children) = &self.children {
+            let _ = rustix::io::read(children, &mut [0; size_of::<libc::signalfd_siginfo>()]);
+        }
+        while let Ok(Some(ended)) = sys::wait_for_any() {
+            self.buried(ended);
         }
     }
 
@@ -317,7 +351,13 @@ impl Zygote<'_> {
     }
 
     fn bury(&mut self, pid: i32) {
-        let Ok(Some((code, usage))) = sys::wait_with_usage(pid) else { return };
+        // Who is not there any more was among those that `bury_orphans` has found.
+        if let Ok(Some(ended)) = sys::wait_for(pid) {
+            self.buried(ended);
+        }
+    }
+
+    fn buried(&mut self, Buried { pid, code, usage }: Buried) {
         self.nest.take_if(|nest| nest.pid == pid);
         let Some(container) = self.containers.remove(&pid) else { return };
         // Closing is not enough: the engine holds the same description.

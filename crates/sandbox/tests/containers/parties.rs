@@ -17,7 +17,10 @@ pub(crate) fn cases() -> Vec<Case> {
         a_command_in_the_background_ends_as_somebody_wishes,
         what_runs_beside_a_member_has_its_address,
         a_command_runs_beside_another,
+        what_runs_beside_a_container_that_has_just_begun_is_in_it,
         what_runs_beside_ends_with_either_side,
+        what_ran_beside_and_was_killed_does_not_hold_up_the_end,
+        what_is_called_off_as_soon_as_it_runs_beside_ends,
     ]
 }
 
@@ -180,6 +183,15 @@ async fn a_command_runs_beside_another(fixture: Arc<Fixture>) {
     running.end(Wish::Kill).await;
 }
 
+async fn what_runs_beside_a_container_that_has_just_begun_is_in_it(fixture: Arc<Fixture>) {
+    for _ in 0..20 {
+        let running = Running::start(&fixture, None, "exec sleep 4323").await;
+        let spec = beside(&fixture, &running.begun.process, "ls -d /bin");
+        assert_eq!(said(&fixture, spec).await.text(), "/bin");
+        assert_eq!(running.end(Wish::Kill).await, 137);
+    }
+}
+
 async fn what_runs_beside_ends_with_either_side(fixture: Arc<Fixture>) {
     let running = Running::start(&fixture, None, "exec sleep 5432").await;
     let spec = beside(&fixture, &running.begun.process, "exec sleep 6543");
@@ -199,4 +211,49 @@ async fn what_runs_beside_ends_with_either_side(fixture: Arc<Fixture>) {
     assert_eq!(task.await.unwrap().unwrap().exit.code, 137);
     let late = run(&fixture.bridged, beside(&fixture, &process, "true")).await.unwrap_err();
     assert!(late.to_string().contains("enter the container"), "{late}");
+}
+
+/// Makes this process one that gets all orphans and buries none, like process 1 of many a machine.
+struct Careless;
+
+impl Careless {
+    fn new() -> Careless {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+        Careless
+    }
+}
+
+impl Drop for Careless {
+    fn drop(&mut self) {
+        rustix::process::set_child_subreaper(None).unwrap();
+    }
+}
+
+async fn what_ran_beside_and_was_killed_does_not_hold_up_the_end(fixture: Arc<Fixture>) {
+    let _careless = Careless::new();
+    let running = Running::start(&fixture, None, "exec sleep 4321").await;
+    let stubborn = "trap '' TERM; exec sleep 8765";
+    let spec = beside(&fixture, &running.begun.process, stubborn);
+    let there = fixture.clone();
+    let (_, output) = collector();
+    let task = tokio::spawn(async move { there.bridged.run(spec, output).await });
+    eventually("it runs", || !processes_with("sleep\x008765").is_empty()).await;
+    task.abort();
+    eventually("it is gone", || processes_with("sleep\x008765").is_empty()).await;
+    assert_eq!(running.end(Wish::Kill).await, 137);
+}
+
+async fn what_is_called_off_as_soon_as_it_runs_beside_ends(fixture: Arc<Fixture>) {
+    let running = Running::start(&fixture, None, "exec sleep 4322").await;
+    for _ in 0..20 {
+        let spec = beside(&fixture, &running.begun.process, "exec sleep 8766");
+        let there = fixture.clone();
+        let (_, output) = collector();
+        let task = tokio::spawn(async move { there.bridged.run(spec, output).await });
+        // Whoever has started it may still be there.
+        eventually("it runs", || !processes_with("sleep\x008766").is_empty()).await;
+        task.abort();
+        eventually("it is gone", || processes_with("sleep\x008766").is_empty()).await;
+    }
+    assert_eq!(running.end(Wish::Kill).await, 137);
 }

@@ -69,7 +69,8 @@ fn inside(
     words.push(NAME.to_owned());
     let execute = program.spawn(&words, (world, Streams::Given), status)?;
     let mut ended = Vec::new();
-    let watch = Watch { signalled: execute, bequest: Some(BEQUEST) };
+    // Not to the program: it would swallow them, or leave the command to nobody.
+    let mut watch = Watch::new(Some(BEQUEST));
     if watch.until(execute, &mut |other, code| ended.push((other, code))) != 0 {
         return Err(program.failure());
     }
@@ -78,7 +79,7 @@ fn inside(
     if let Some(console) = console {
         console.hand_on(status)?;
     }
-    let watch = Watch { signalled: pid, bequest: Some(BEQUEST) };
+    watch.pass_on_to(pid);
     let early = ended.into_iter().find(|(other, _)| *other == pid);
     Ok(early.map_or_else(|| watch.until(pid, &mut |_, _| {}), |(_, code)| code))
 }

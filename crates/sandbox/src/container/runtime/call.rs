@@ -107,6 +107,7 @@ fn invocation(args: Vec<String>) -> Run {
         mounts: vec![],
         group_files: 0,
         held: false,
+        led: false,
         beside: false,
         resolves: false,
         terminal: None,

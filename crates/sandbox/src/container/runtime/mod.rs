@@ -113,7 +113,9 @@ fn prepare(
 impl Ready {
     /// Runs the command to its end.
     fn run(self, world: &World, status: &OwnedFd) -> Result<i32, Failure> {
-        let pid = self.create(world, status)?;
+        // The program itself gets no signals: it would swallow them.
+        let mut watch = Watch::new(None);
+        let pid = self.create(world, &mut watch, status)?;
         // The engine waits for the end of its pipes.
         connect_nothing(world).map_err(Failure::setup("let go of the streams"))?;
         if self.closed {
@@ -127,7 +129,6 @@ impl Ready {
         }
         let words = ["start".to_owned(), NAME.to_owned()];
         let start = self.program.spawn(&words, (world, Streams::Nothing), status)?;
-        let watch = Watch { signalled: pid, bequest: None };
         let mut ended = None;
         let started = watch.until(start, &mut |other, code| {
             ended = ended.or((other == pid).then_some(code));
@@ -135,18 +136,19 @@ impl Ready {
         if started != 0 {
             return Err(self.program.failure());
         }
+        watch.pass_on_to(pid);
         tell(status.as_fd(), &Status::Begun, &[]);
         Ok(ended.unwrap_or_else(|| watch.until(pid, &mut |_, _| {})))
     }
 
     /// Has the container made, with a process in it that waits for the start.
-    fn create(&self, world: &World, status: &OwnedFd) -> Result<Pid, Failure> {
+    fn create(&self, world: &World, watch: &mut Watch, status: &OwnedFd) -> Result<Pid, Failure> {
         let mut words = vec!["create".to_owned(), format!("--bundle={}", self.bundle.display())];
         words.push("--pid-file=pid".to_owned());
         words.extend(self.console.as_ref().map(Console::flag));
         words.push(NAME.to_owned());
         let create = self.program.spawn(&words, (world, Streams::Given), status)?;
-        match (Watch { signalled: create, bequest: None }).until(create, &mut |_, _| {}) {
+        match watch.until(create, &mut |_, _| {}) {
             0 => made("pid"),
             _ => Err(self.program.failure()),
         }
