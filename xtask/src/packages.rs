@@ -58,7 +58,6 @@ const TEST: &[Need] = &[
     Need { package: "openssh-server", present: || file("/usr/sbin/sshd") },
     Need { package: "sshfs", present: || exists("sshfs") },
     Need { package: "git", present: || exists("git") },
-    Need { package: "dropbear-bin", present: || exists("dropbear") },
     Need { package: "qemu-user-static", present: || exists("qemu-aarch64-static") },
     Need { package: "python3-venv", present: python_venv },
     Need { package: "nodejs", present: || exists("node") },

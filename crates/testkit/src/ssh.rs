@@ -21,6 +21,15 @@ pub struct SshServer {
 impl SshServer {
     /// Starts server and agent, with all their files in a folder.
     pub fn start(folder: &Path) -> Self {
+        Self::start_with(folder, "Subsystem sftp internal-sftp")
+    }
+
+    /// The same, for a server that runs this program whatever a client asks for.
+    pub fn start_running(folder: &Path, program: &Path) -> Self {
+        Self::start_with(folder, &format!("ForceCommand {}", program.display()))
+    }
+
+    fn start_with(folder: &Path, setting: &str) -> Self {
         std::fs::create_dir_all(folder).expect("a folder can be made");
         // The server wants it for a process without rights.
         std::fs::create_dir_all("/run/sshd").expect("the server's folder can be made");
@@ -34,8 +43,7 @@ impl SshServer {
         let path = |name: &str| folder.join(name).display().to_string();
         let config = format!(
             "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
-             StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\n\
-             Subsystem sftp internal-sftp\n",
+             StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\n{setting}\n",
             path("host"),
             path("user.pub")
         );

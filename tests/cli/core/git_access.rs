@@ -2,7 +2,8 @@
 
 use super::git::Remote;
 use serde_json::json;
-use testkit::git::{Guard, HttpServer, SshServer, work};
+use testkit::SshServer;
+use testkit::git::{Guard, HttpServer, work};
 use testkit::{Session, State};
 
 const GUARD: Guard = Guard::Basic("x-access-token", "hunter22");

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::Path;
-use testkit::git::SshServer;
+use testkit::SshServer;
 use testkit::process::with_argument;
 use testkit::{Random, Session, State};
 

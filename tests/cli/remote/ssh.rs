@@ -1,15 +1,11 @@
 //! An engine behind ssh: a real server, a real login with a key, nothing of the user's own touched.
 
-use super::free_port;
 use crate::core::export_tree::{listing, sample};
 use rustix::process::Signal;
-use std::fs::{self, Permissions};
-use std::net::TcpStream;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::fs;
+use std::os::unix::fs::symlink;
 use testkit::process::{signal, wait_until};
-use testkit::{Cli, Random, State};
+use testkit::{Cli, Random, SshServer, State, write_program};
 
 /// Where the client's `ssh` writes the id of its process, a line for each login.
 const LOGINS: &str = "logins";
@@ -20,8 +16,7 @@ pub(crate) struct Server {
     pub(crate) engine: State,
     /// Where the client lives.
     pub(crate) client: State,
-    port: u16,
-    child: Child,
+    ssh: SshServer,
 }
 
 impl Server {
@@ -29,19 +24,23 @@ impl Server {
     pub(crate) fn start() -> Self {
         let engine = State::new();
         let client = engine.another();
-        let port = free_port();
-        let (home, bin) = (engine.home(), engine.home().join("bin"));
-        fs::set_permissions(&home, Permissions::from_mode(0o700)).unwrap();
-        private_folder(&home.join(".ssh"));
-        private_folder(&bin);
+        let bin = engine.home().join("bin");
+        fs::create_dir(&bin).unwrap();
         symlink(testkit::binary(), bin.join("ci-tool")).unwrap();
-        let passwd = home.join("passwd");
-        fs::write(&passwd, format!("root:x:0:0::{}:/bin/sh\n", home.display())).unwrap();
-        login(&client, &home, port);
-        let child = serve(&engine, &passwd, port);
-        let up = || TcpStream::connect(("127.0.0.1", port)).is_ok();
-        assert!(wait_until(engine.remaining(), up), "the ssh server listens");
-        Self { engine, client, port, child }
+        // Not by another home of the user: who adds a user to the machine takes such a mount away.
+        let script = format!(
+            "#!/bin/sh\nexport HOME='{}' PATH='{}':$PATH\nexport CITOOL_STATE_DIR='{}' CITOOL_ENGINE_CONFIG='{}'\n\
+             exec $SSH_ORIGINAL_COMMAND\n",
+            engine.home().display(),
+            bin.display(),
+            engine.dir().display(),
+            engine.engine_config().display(),
+        );
+        let program = engine.home().join("login");
+        write_program(&program, &script);
+        let ssh = SshServer::start_running(&engine.home().join("ssh"), &program);
+        login(&client, &ssh);
+        Self { engine, client, ssh }
     }
 
     /// A run of the client against the engine.
@@ -59,68 +58,30 @@ impl Server {
     /// What the client finds the engine by.
     pub(crate) fn environment(&self) -> [(&'static str, String); 2] {
         let path = format!("{}:/usr/bin:/bin", self.client.home().join("bin").display());
-        [("PATH", path), ("CITOOL_ENGINE", format!("ssh://root@127.0.0.1:{}", self.port))]
+        [("PATH", path), ("CITOOL_ENGINE", format!("ssh://root@127.0.0.1:{}", self.ssh.port()))]
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Starts the server in a mount namespace of its own, where the user's home is the test's.
-fn serve(engine: &State, passwd: &Path, port: u16) -> Child {
-    let home = engine.home();
-    let key = home.join("host_key");
-    run(Command::new("dropbearkey").args(["-t", "ed25519", "-f"]).arg(&key));
-    let command = format!("PATH={}:$PATH exec $SSH_ORIGINAL_COMMAND", home.join("bin").display());
-    let mut server = Command::new("unshare");
-    server.args(["--mount", "--propagation", "private", "--", "sh", "-c"]);
-    server.arg("mount --bind \"$1\" /etc/passwd && shift && exec \"$@\"").arg("sh").arg(passwd);
-    server.args(["/usr/sbin/dropbear", "-F", "-s", "-e", "-m", "-c", &command, "-r"]).arg(&key);
-    server.arg("-p").arg(format!("127.0.0.1:{port}")).arg("-P").arg(home.join("pid"));
-    server.env("CITOOL_STATE_DIR", engine.dir());
-    server.env("CITOOL_ENGINE_CONFIG", engine.engine_config());
-    server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    server.spawn().unwrap()
-}
-
-/// Gives the client a key that the server knows, and an `ssh` that uses it.
-fn login(client: &State, server_home: &Path, port: u16) {
-    let key: PathBuf = client.home().join("key");
-    run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key));
-    let authorized = server_home.join(".ssh/authorized_keys");
-    fs::copy(key.with_extension("pub"), &authorized).unwrap();
-    fs::set_permissions(&authorized, Permissions::from_mode(0o600)).unwrap();
-    let config = client.home().join("ssh_config");
+/// Gives the client an `ssh` that uses the server's key and nothing of the user's own.
+fn login(client: &State, ssh: &SshServer) {
+    let (known, config) = (client.home().join("known_hosts"), client.home().join("ssh_config"));
+    fs::write(&known, ssh.known_hosts() + "\n").unwrap();
     let text = format!(
         "Host *\n  IdentityFile {}\n  IdentitiesOnly yes\n  UserKnownHostsFile {}\n  \
-         StrictHostKeyChecking accept-new\n  BatchMode yes\n  Port {port}\n",
-        key.display(),
-        client.home().join("known_hosts").display(),
+         StrictHostKeyChecking yes\n  BatchMode yes\n  Port {}\n",
+        ssh.key().display(),
+        known.display(),
+        ssh.port(),
     );
     fs::write(&config, text).unwrap();
     let bin = client.home().join("bin");
-    private_folder(&bin);
+    fs::create_dir(&bin).unwrap();
     let script = format!(
         "#!/bin/sh\necho $$ >>'{}'\nexec /usr/bin/ssh -F '{}' \"$@\"\n",
         client.home().join(LOGINS).display(),
         config.display()
     );
-    fs::write(bin.join("ssh"), script).unwrap();
-    fs::set_permissions(bin.join("ssh"), Permissions::from_mode(0o700)).unwrap();
-}
-
-fn private_folder(path: &Path) {
-    fs::create_dir(path).unwrap();
-    fs::set_permissions(path, Permissions::from_mode(0o700)).unwrap();
-}
-
-fn run(command: &mut Command) {
-    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-    assert!(status.success(), "{command:?}");
+    write_program(&bin.join("ssh"), &script);
 }
 
 #[test]
@@ -142,7 +103,7 @@ fn the_engine_is_started_on_its_machine_and_uses_the_clients_files() {
 #[test]
 fn a_login_that_fails_says_why() {
     let server = Server::start();
-    fs::remove_file(server.engine.home().join(".ssh/authorized_keys")).unwrap();
+    fs::remove_file(server.ssh.key().with_extension("pub")).unwrap();
     let output = server.cli(&["core", "version"]).run();
     let said = output.fails(1);
     assert!(said.contains("cannot reach the engine at `ssh://root@127.0.0.1:"), "{said}");

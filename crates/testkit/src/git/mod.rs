@@ -1,10 +1,8 @@
-//! Real git servers on loopback: over http by git's own `http-backend`, and over ssh by the system's `sshd`.
+//! A real git server on loopback: over http by git's own `http-backend`. [`crate::SshServer`] is the one over ssh.
 
 mod http;
-mod ssh;
 
 pub use http::{Guard, HttpServer};
-pub use ssh::SshServer;
 
 use std::path::Path;
 use std::process::Command;
