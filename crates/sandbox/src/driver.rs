@@ -68,6 +68,8 @@ pub(crate) struct Driver {
     member: Option<Member>,
     /// Where it is in the engine's network.
     address: Option<Ipv4Addr>,
+    /// Whether the container is as its command finds it.
+    whole: bool,
     /// Hears that the command is about to begin.
     begun: Option<oneshot::Sender<Begun>>,
     wish: Option<watch::Receiver<Wish>>,
@@ -148,6 +150,7 @@ impl Driver {
             company,
             member: None,
             address: None,
+            whole: false,
             begun,
             wish,
         })
@@ -241,6 +244,7 @@ impl Driver {
                 self.signal();
                 self.address = place.and_then(|place| inner.address(place));
                 self.introduce();
+                self.announce();
             }
             Status::Files => {
                 let mut files = descriptors.into_iter();
@@ -253,7 +257,10 @@ impl Driver {
             }
             Status::Terminal => self.attach(descriptors),
             Status::Endpoint => self.hand_on(descriptors),
-            Status::Begun => self.announce(),
+            Status::Begun => {
+                self.whole = true;
+                self.announce();
+            }
             Status::Failed(failure) => self.explain(failure),
             Status::Exited { .. } => {}
         }
@@ -270,9 +277,13 @@ impl Driver {
         let _ = packet::send(self.status.get_ref(), &[0], &[]);
     }
 
-    /// Tells whoever leads the command that it begins.
+    /// Tells whoever leads the command that it begins. The container may say so before the zygote has said that
+    /// there is one.
     fn announce(&mut self) {
-        if let Some((begun, process)) = self.begun.take().zip(self.pidfd.clone()) {
+        if self.whole
+            && let Some(process) = self.pidfd.clone()
+            && let Some(begun) = self.begun.take()
+        {
             // Whoever leads it may have gone, and has said then what becomes of it.
             let _ = begun.send(Begun { address: self.address, process: Process(process) });
         }
