@@ -40,6 +40,7 @@ const TEST: &[Need] = &[
     Need { package: "mount", present: || exists("mount") },
     Need { package: "busybox-static", present: static_busybox },
     Need { package: "git", present: || exists("git") },
+    Need { package: "git-lfs", present: || exists("git-lfs") },
     Need { package: "python3", present: || exists("python3") },
     Need { package: "xz-utils", present: || exists("xz") },
     Need { package: "zstd", present: || exists("zstd") },

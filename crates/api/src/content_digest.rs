@@ -16,16 +16,24 @@ pub(crate) fn of_sum(sum: &Digest) -> String {
 }
 
 /// The text of the digest of bytes alone, which is the digest of their digest.
-pub(crate) fn of_bytes(mut bytes: impl Read) -> Result<String, std::io::Error> {
+pub(crate) fn of_bytes(bytes: impl Read) -> Result<String, std::io::Error> {
+    Ok(text(Sha256::new().chain_update(hashed(bytes)?.finalize())))
+}
+
+/// The sum of bytes, in hex digits.
+pub(crate) fn sum(bytes: impl Read) -> Result<String, std::io::Error> {
+    Ok(hex::encode(hashed(bytes)?.finalize()))
+}
+
+fn hashed(mut bytes: impl Read) -> Result<Sha256, std::io::Error> {
     let mut hasher = Sha256::new();
     let mut piece = vec![0; PIECE];
     loop {
         match bytes.read(&mut piece)? {
-            0 => break,
+            0 => return Ok(hasher),
             read => hasher.update(&piece[..read]),
         }
     }
-    Ok(text(Sha256::new().chain_update(hasher.finalize())))
 }
 
 fn text(hasher: Sha256) -> String {

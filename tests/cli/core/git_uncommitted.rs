@@ -168,3 +168,36 @@ fn names_that_are_no_text_stay_as_they_are() {
     );
     assert_eq!(differing, "");
 }
+
+#[test]
+fn files_of_git_lfs_are_changed_when_they_are_not_what_the_commit_points_to() {
+    let state = State::new();
+    let folder = state.workdir();
+    work(
+        &folder,
+        "git init -q r; cd r; git lfs install --local >/dev/null; git lfs track '*.bin' >/dev/null; \
+         for name in same other mode pointer gone; do echo $name > $name.bin; done; echo text > text; \
+         git add -A; git commit -qm one",
+    );
+    let repository = folder.join("r");
+    assert!(
+        work(&repository, "git cat-file -p HEAD:same.bin").starts_with("version https://git-lfs")
+    );
+    // So that git looks at all of them again.
+    work(&repository, "touch -d 2001-01-01 *.bin");
+    let changed = |session: &Session| as_git(session, &repository, "uncommitted { modifiedPaths }");
+    assert_eq!(changed(&Session::start(&state)), json!([]));
+    work(
+        &repository,
+        "echo OTHER > other.bin; chmod +x mode.bin; rm gone.bin; \
+         echo TEXT > text; echo new > new.bin",
+    );
+    let told = work(&repository, "git status --porcelain | sort");
+    assert_eq!(told, "D gone.bin\n M mode.bin\n M other.bin\n M text\n?? new.bin");
+    // As a clone without git-lfs has it.
+    work(&repository, "git cat-file -p HEAD:pointer.bin > pointer.bin");
+    let session = Session::start(&state);
+    assert_eq!(changed(&session), json!(["mode.bin", "other.bin", "text"]));
+    assert_eq!(as_git(&session, &repository, "uncommitted { removedPaths }"), json!(["gone.bin"]));
+    assert_eq!(as_git(&session, &repository, "uncommitted { addedPaths }"), json!(["new.bin"]));
+}

@@ -29,7 +29,7 @@ impl Rule {
 }
 
 /// Whether an entry is a file that can be run.
-pub(super) fn is_executable(metadata: &Metadata) -> bool {
+pub(crate) fn is_executable(metadata: &Metadata) -> bool {
     metadata.kind == Kind::File && metadata.mode & 0o100 != 0
 }
 

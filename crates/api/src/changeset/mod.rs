@@ -15,7 +15,7 @@ mod read;
 mod renames;
 mod stats;
 
-pub(crate) use changes::{Done, Rule};
+pub(crate) use changes::{Done, Rule, is_executable};
 pub(crate) use patching::PatchConflict;
 
 use crate::directory::Directory;

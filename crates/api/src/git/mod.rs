@@ -10,6 +10,7 @@ mod agent;
 mod commit;
 mod construct;
 mod history;
+mod lfs;
 mod local;
 mod named;
 mod reference;

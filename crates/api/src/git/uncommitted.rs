@@ -4,7 +4,7 @@
 //! What is at those paths is then brought over the files of the commit, so that all the rest is the same on both sides.
 
 use super::local::{Local, LocalOpen};
-use super::{GitRef, GitRepository, Source, told};
+use super::{GitRef, GitRepository, Source, lfs, told};
 use crate::changeset::{Changeset, Done};
 use crate::directory::Directory;
 use crate::edit::Edit;
@@ -128,6 +128,7 @@ fn done(before: &View, work_tree: &View, differing: Differing) -> Result<Done, E
     for path in differing.there {
         match work_tree.entry_at(&path)? {
             Some(found) if found.is_directory() => {}
+            Some(_) if lfs::is_kept(before, work_tree, &path)? => {}
             Some(_) => came.push(path),
             None => gone.push(path),
         }

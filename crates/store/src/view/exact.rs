@@ -2,6 +2,7 @@
 
 use super::{Node, Tree, View, ViewError, failure, shorten};
 use crate::Error;
+use crate::durable::Verified;
 use crate::metadata::{Kind, Metadata};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -66,6 +67,13 @@ impl View {
             }
             _ => Ok(None),
         }
+    }
+
+    /// The bytes of the file at an exact path; none if it is something else or nothing.
+    pub fn read_at(&self, path: &[u8]) -> Result<Option<Verified>, Error> {
+        let found = self.node_at(path)?.filter(|node| node.metadata.is_file());
+        let opened = found.map(|node| self.verified(&node)).transpose();
+        Ok(opened.map_err(|errno| failure(&shorten(&String::from_utf8_lossy(path)), errno))?)
     }
 
     /// Visits what is at an exact path and everything in it, each directory before its entries.
