@@ -1,7 +1,7 @@
 //! Commands in the background, who reaches them, and commands beside them.
 
 use super::{Case, cases};
-use crate::fixture::{Fixture, Outcome, collector, eventually, processes_with, run};
+use crate::fixture::{Fixture, Outcome, eventually, processes_with, run};
 use sandbox::network::Party;
 use sandbox::{Begun, Company, Error, Exit, Lead, Process, Root, Spec, Wish};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -155,6 +155,15 @@ fn beside(fixture: &Fixture, process: &Process, line: &str) -> Spec {
     Spec { root: Root::Of(process.clone()), ..fixture.spec(&["sh", "-c", line]) }
 }
 
+fn begin_beside(
+    fixture: &Arc<Fixture>,
+    running: &Running,
+    line: &str,
+) -> JoinHandle<Result<Exit, Error>> {
+    let (there, spec) = (fixture.clone(), beside(fixture, &running.begun.process, line));
+    tokio::spawn(async move { there.bridged.run(spec, Box::new(|_, _| ())).await })
+}
+
 async fn said(fixture: &Fixture, spec: Spec) -> Outcome {
     run(&fixture.bridged, spec).await.unwrap()
 }
@@ -194,21 +203,16 @@ async fn what_runs_beside_a_container_that_has_just_begun_is_in_it(fixture: Arc<
 
 async fn what_runs_beside_ends_with_either_side(fixture: Arc<Fixture>) {
     let running = Running::start(&fixture, None, "exec sleep 5432").await;
-    let spec = beside(&fixture, &running.begun.process, "exec sleep 6543");
-    let there = fixture.clone();
-    let (_, output) = collector();
-    let task = tokio::spawn(async move { there.bridged.run(spec, output).await });
+    let task = begin_beside(&fixture, &running, "exec sleep 6543");
     eventually("it runs", || !processes_with("sleep\x006543").is_empty()).await;
     task.abort();
     eventually("it is gone", || processes_with("sleep\x006543").is_empty()).await;
     assert!(!processes_with("sleep\x005432").is_empty(), "the other goes on");
-    let spec = beside(&fixture, &running.begun.process, "exec sleep 7654");
-    let there = fixture.clone();
-    let task = tokio::spawn(async move { run(&there.bridged, spec).await });
+    let task = begin_beside(&fixture, &running, "exec sleep 7654");
     eventually("it runs", || !processes_with("sleep\x007654").is_empty()).await;
     let process = running.begun.process.clone();
     running.end(Wish::Kill).await;
-    assert_eq!(task.await.unwrap().unwrap().exit.code, 137);
+    assert_eq!(task.await.unwrap().unwrap().code, 137);
     let late = run(&fixture.bridged, beside(&fixture, &process, "true")).await.unwrap_err();
     assert!(late.to_string().contains("enter the container"), "{late}");
 }
@@ -233,10 +237,7 @@ async fn what_ran_beside_and_was_killed_does_not_hold_up_the_end(fixture: Arc<Fi
     let _careless = Careless::new();
     let running = Running::start(&fixture, None, "exec sleep 4321").await;
     let stubborn = "trap '' TERM; exec sleep 8765";
-    let spec = beside(&fixture, &running.begun.process, stubborn);
-    let there = fixture.clone();
-    let (_, output) = collector();
-    let task = tokio::spawn(async move { there.bridged.run(spec, output).await });
+    let task = begin_beside(&fixture, &running, stubborn);
     eventually("it runs", || !processes_with("sleep\x008765").is_empty()).await;
     task.abort();
     eventually("it is gone", || processes_with("sleep\x008765").is_empty()).await;
@@ -246,10 +247,7 @@ async fn what_ran_beside_and_was_killed_does_not_hold_up_the_end(fixture: Arc<Fi
 async fn what_is_called_off_as_soon_as_it_runs_beside_ends(fixture: Arc<Fixture>) {
     let running = Running::start(&fixture, None, "exec sleep 4322").await;
     for _ in 0..20 {
-        let spec = beside(&fixture, &running.begun.process, "exec sleep 8766");
-        let there = fixture.clone();
-        let (_, output) = collector();
-        let task = tokio::spawn(async move { there.bridged.run(spec, output).await });
+        let task = begin_beside(&fixture, &running, "exec sleep 8766");
         // Whoever has started it may still be there.
         eventually("it runs", || !processes_with("sleep\x008766").is_empty()).await;
         task.abort();
