@@ -1,8 +1,8 @@
 //! [`Session`]: an open session with an engine, and all that can be asked on it.
 //!
-//! A session is two connections: on one the client asks, on the other it serves its files. To another machine the
-//! second is a stream within the first. It ends with [`Session::close`], which waits until everything it made is safe, or by being dropped, which
-//! makes the engine cancel what still runs for it.
+//! A session is two connections: on one the client asks, on the other it serves its files. To another
+//! machine the second is a stream within the first. It ends with [`Session::close`], which waits until
+//! everything it made is safe, or by being dropped, which makes the engine cancel what still runs for it.
 
 mod events;
 mod reply;
