@@ -109,3 +109,18 @@ fn bury(awaited: Pid, noted: &mut dyn FnMut(Pid, i32)) -> Option<i32> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt as _;
+
+    #[test]
+    fn signals_are_held_until_there_is_somebody_to_get_them() {
+        let mut watch = Watch::new(None);
+        watch.pass_on(Signal::TERM);
+        let mut command = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        watch.pass_on_to(Pid::from_child(&command));
+        assert_eq!(command.wait().unwrap().signal(), Some(libc::SIGTERM));
+    }
+}

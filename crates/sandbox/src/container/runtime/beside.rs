@@ -79,7 +79,9 @@ fn inside(
     if let Some(console) = console {
         console.hand_on(status)?;
     }
+    if let Some((_, code)) = ended.into_iter().find(|(other, _)| *other == pid) {
+        return Ok(code);
+    }
     watch.pass_on_to(pid);
-    let early = ended.into_iter().find(|(other, _)| *other == pid);
-    Ok(early.map_or_else(|| watch.until(pid, &mut |_, _| {}), |(_, code)| code))
+    Ok(watch.until(pid, &mut |_, _| {}))
 }

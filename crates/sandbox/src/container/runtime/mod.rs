@@ -136,9 +136,11 @@ impl Ready {
         if started != 0 {
             return Err(self.program.failure());
         }
-        watch.pass_on_to(pid);
         tell(status.as_fd(), &Status::Begun, &[]);
-        Ok(ended.unwrap_or_else(|| watch.until(pid, &mut |_, _| {})))
+        Ok(ended.unwrap_or_else(|| {
+            watch.pass_on_to(pid);
+            watch.until(pid, &mut |_, _| {})
+        }))
     }
 
     /// Has the container made, with a process in it that waits for the start.
